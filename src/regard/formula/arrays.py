@@ -1,0 +1,118 @@
+"""What the caller handed in → arrays of one library, in a dtype that is safe to compute in."""
+
+from typing import Any, NamedTuple
+
+import array_api_compat as compat
+from array_api_compat import numpy as default_library
+
+from ..errors import DtypeError, ShapeError
+
+Array = Any  # an array of any library that follows the Array API standard
+Namespace = Any  # that library's functions
+
+
+class Library(NamedTuple):
+    """An array library and the device its arrays are on: where new arrays are to be made."""
+
+    xp: Namespace
+    device: Any
+
+    @classmethod
+    def of(cls, array: Array | None) -> "Library":
+        """The library that `array` belongs to; NumPy when there is no array to ask."""
+        if array is None:
+            return cls(default_library, "cpu")
+        return cls(compat.array_namespace(array), compat.device(array))
+
+    def arange(self, start: int, stop: int, step: int = 1) -> Array:
+        return self.xp.arange(start, stop, step, device=self.device)
+
+    def asarray(self, numbers: Any, dtype: Any = None) -> Array:
+        return self.xp.asarray(numbers, dtype=dtype, device=self.device)
+
+
+def is_array(thing: Any) -> bool:
+    """Whether some library that follows the standard made this."""
+    return compat.is_array_api_obj(thing)
+
+
+def namespace(**arrays: Array) -> Namespace:
+    """The one library that all the named arrays belong to."""
+    for name, array in arrays.items():
+        if not is_array(array):
+            raise DtypeError(
+                f"{name} is a {type(array).__name__}; the formulas work on arrays of NumPy, PyTorch, JAX or CuPy. "
+                f"Make it one first, for example numpy.asarray({name})."
+            )
+    libraries = {name: compat.array_namespace(array) for name, array in arrays.items()}
+    if len({id(xp) for xp in libraries.values()}) > 1:
+        kinds = ", ".join(
+            f"{name} from {xp.__name__.removeprefix('array_api_compat.')}" for name, xp in libraries.items()
+        )
+        raise DtypeError(f"the arrays come from different libraries: {kinds}. Convert them to one.")
+    return next(iter(libraries.values()))
+
+
+def is_real_floating(xp: Namespace, dtype: Any) -> bool:
+    """Whether a dtype is a real floating one; NumPy's bfloat16, from ml_dtypes, is so outside the standard's kinds."""
+    return "bfloat16" in str(dtype) or xp.isdtype(dtype, "real floating")
+
+
+def floating(xp: Namespace, array: Array, name: str = "x") -> Array:
+    """`array` itself when it holds real floating numbers, whole numbers as the library's default float."""
+    if is_real_floating(xp, array.dtype):
+        return array
+    if xp.isdtype(array.dtype, "integral"):
+        return xp.astype(array, xp.asarray(0.0).dtype)
+    raise DtypeError(f"{name} has dtype {array.dtype}; attention needs real floating numbers.")
+
+
+def widened(xp: Namespace, array: Array) -> Array:
+    """`array` in the dtype sums are taken in: float64 stays, everything narrower is float32.
+
+    In float16 a dot product of two rows at 1e4 is already infinite; in bfloat16 it keeps 8 bits.
+    """
+    return array if array.dtype in (xp.float32, xp.float64) else xp.astype(array, xp.float32)
+
+
+def known(condition: Array) -> bool | None:
+    """The truth of a 0-d array; None where only shapes are known yet, as inside jax.jit."""
+    try:
+        return bool(condition)
+    except Exception:  # the tracers' own error classes live in libraries that are never imported here
+        return None
+
+
+def all_finite(xp: Namespace, array: Array) -> bool | None:
+    """Whether there is no NaN and no infinity in it; None where it cannot be known yet. (Two passes, no copy.)"""
+    if 0 in array.shape:
+        return True
+    return known(xp.isfinite(xp.max(array)) & xp.isfinite(xp.min(array)))
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape that all broadcast to, or None where they do not fit."""
+    rank = max((len(shape) for shape in shapes), default=0)
+    result = []
+    for axis in range(-rank, 0):
+        sizes = {shape[axis] for shape in shapes if len(shape) >= -axis} - {1}
+        if len(sizes) > 1:
+            return None
+        result.append(sizes.pop() if sizes else 1)
+    return tuple(result)
+
+
+def require_fits(name: str, shape: tuple[int, ...], target: tuple[int, ...], axes: str, hint: str = "") -> None:
+    """`shape` must broadcast to `target` without making it any larger."""
+    if broadcast_shapes(shape, target) != target:
+        raise ShapeError(f"{name} has shape {tuple(shape)}, which does not fit the {axes} {tuple(target)}.{hint}")
+
+
+def pick(array: Array, index: tuple[int, ...], shape: tuple[int, ...]) -> Array:
+    """The last two axes of `array` at `index` of the leading axes of a map of `shape`.
+
+    An axis of 1 serves every index, an axis of G serves groups of heads: head h belongs to h·G // H.
+    """
+    lead = array.shape[:-2]
+    places = zip(lead, index[len(index) - len(lead) :], shape[len(index) - len(lead) :], strict=False)
+    return array[(*(at * size // whole for size, at, whole in places), ...)]

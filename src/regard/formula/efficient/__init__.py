@@ -1,0 +1,1 @@
+"""Attention in less than n² steps. Nothing here yet."""

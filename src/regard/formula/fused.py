@@ -1,0 +1,84 @@
+"""A library's own attention kernel, where it gives the formula's answer: PyTorch's scaled_dot_product_attention.
+
+The library is found from the array, never imported.
+"""
+
+# B batch, H query heads, G key heads, Q queries, K keys, D width
+
+import math
+import sys
+from typing import Any
+
+import array_api_compat as compat
+
+from .arrays import Array, all_finite, broadcast_shapes, widened
+from .masks.places import Causal
+from .problem import Problem
+
+DENSE_AT_MOST = 2**24  # numbers of a mask or bias written out for the kernel, which knows causal and arrays only
+
+
+def attend(problem: Problem, value: Array) -> Array | None:
+    """The mixed values, or None where the kernel would answer something else, or hold the whole map to do so."""
+    if not compat.is_torch_array(problem.query) or problem.softcap is not None or problem.sinks is not None:
+        return None
+    if value.shape[-1] != problem.query.shape[-1] or 0 in (*problem.shape, *value.shape):
+        return None
+    heads, key_heads, value_heads = (_heads(shape) for shape in (problem.shape, problem.key.shape, value.shape))
+    if key_heads != value_heads or broadcast_shapes(problem.shape[:-3], value.shape[:-3]) != problem.shape[:-3]:
+        return None
+    if (problem.mask is not None or problem.bias is not None) and not all_finite(problem.xp, problem.key):
+        return None  # The kernel adds −inf to masked scores, and NaN − inf is NaN.
+    query, key, value = _of_one_dtype(problem, value)
+    shaping = _shaping(problem, query.dtype)
+    if shaping is None:
+        return None
+    kernel = sys.modules["torch"].nn.functional.scaled_dot_product_attention
+    mixed = kernel(
+        _four_axes(query, problem.shape, heads),
+        _four_axes(key, problem.shape, key_heads),
+        _four_axes(value, problem.shape, key_heads),
+        scale=problem.scale,
+        enable_gqa=heads != key_heads,
+        **shaping,
+    )
+    return problem.xp.reshape(mixed, (*problem.shape[:-1], value.shape[-1]))
+
+
+def _of_one_dtype(problem: Problem, value: Array) -> list[Array]:
+    """On a CPU the half-precision kernel is no faster than the float32 one, and it rounds the weights on the way."""
+    xp = problem.xp
+    dtype = xp.result_type(problem.query, value)
+    arrays = [xp.astype(array, dtype, copy=False) for array in (problem.query, problem.key, value)]
+    return [widened(xp, array) for array in arrays] if value.device.type == "cpu" else arrays
+
+
+def _shaping(problem: Problem, dtype: Any) -> dict[str, Any] | None:
+    """Mask and bias as the kernel takes them, or None where that would be an array of n×n that nobody has yet."""
+    mask, bias, shape = problem.mask, problem.bias, problem.shape
+    if mask is None and bias is None:
+        return {}
+    if isinstance(mask, Causal) and mask.offset in (None, 0) and bias is None and shape[-2] == shape[-1]:
+        return {"is_causal": True}
+    xp, everything = problem.xp, slice(None)
+    tiles = [
+        part.tile(slice(0, 1), slice(0, 1), shape, like=problem.query) for part in (mask, bias) if part is not None
+    ]
+    if max(math.prod(tile.shape[:-2]) for tile in tiles) * shape[-2] * shape[-1] > DENSE_AT_MOST:
+        return None
+    shaping: Array = (
+        None if bias is None else xp.astype(bias.tile(everything, everything, shape, like=problem.query), dtype)
+    )
+    if mask is not None:
+        allowed = mask.tile(everything, everything, shape, like=problem.query)
+        shaping = allowed if shaping is None else xp.where(allowed, shaping, -xp.inf)
+    return {"attn_mask": _four_axes(shaping, shape, _heads(shaping.shape))}
+
+
+def _four_axes(array: Array, shape: tuple[int, ...], heads: int) -> Array:
+    """(.., heads, N, D) → (B, heads, N, D), the batch axes of the map flattened into one."""
+    return array.expand(*shape[:-3], heads, *array.shape[-2:]).reshape(-1, heads, *array.shape[-2:])
+
+
+def _heads(shape: tuple[int, ...]) -> int:
+    return shape[-3] if len(shape) > 2 else 1

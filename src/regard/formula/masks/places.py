@@ -1,0 +1,141 @@
+"""Masks that follow from where a query and a key stand: causal, window, blocks, global tokens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...errors import OptionError, ShapeError
+from ..arrays import Array, Library, is_array
+from .mask import Mask, Shape, Span
+from .tokens import at_item, clip, extremes, over_heads, whole_numbers
+
+Number = int | Array  # one for all, or one per item of the batch
+
+
+def causal(offset: Number | None = None) -> Mask:
+    """Each query sees the keys up to its own place: j ≤ i + offset.
+
+    Without an offset the last query sees the last key (bottom-right aligned), which is what a cache of earlier keys
+    needs; offset=0 aligns the first query with the first key (top-left).
+    """
+    return Causal(_whole(offset))
+
+
+def window(left: int | None = None, right: int | None = None, offset: Number | None = None) -> Mask:
+    """Each query sees `left` keys before its own place and `right` after it; None leaves that side open."""
+    for name, size in (("left", left), ("right", right)):
+        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 0):
+            raise OptionError(f"window {name}={size!r}; it must be a number of keys, 0 or more, or None for no limit.")
+    return Window(_whole(offset), left, right)
+
+
+def blocks(size: int) -> Mask:
+    """The sequence is cut into blocks of `size`; a query sees the keys of its own block."""
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise OptionError(f"blocks of size {size!r}; a block holds 1 token or more.")
+    return Blocks(size)
+
+
+def global_tokens(places: Sequence[int]) -> Mask:
+    """The tokens at `places` see everything and are seen by everything (Longformer's global attention)."""
+    return Global(tuple(int(place) for place in places))
+
+
+@dataclass(frozen=True, eq=False)
+class Placed(Mask):
+    """A mask that depends on where a query stands among the keys: at its index + offset."""
+
+    offset: Number | None
+
+    def lead(self) -> Shape:
+        return () if self.offset is None or isinstance(self.offset, int) else tuple(self.offset.shape)
+
+    def item(self, index: tuple[int, ...], shape: Shape) -> Mask:
+        if self.offset is None or isinstance(self.offset, int):
+            return self
+        return replace(self, offset=at_item(self.offset, index, kept=0))
+
+
+class Causal(Placed):
+    def _allow(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
+        return j <= _places(i, self.offset, shape)
+
+    def reach(self, rows: range, shape: Shape) -> Span:
+        _, high = _offsets(self.offset, shape)
+        return clip(0, rows[-1] + high + 1, shape)
+
+    def clear(self, rows: range, shape: Shape) -> Span:
+        low, _ = _offsets(self.offset, shape)
+        return clip(0, rows[0] + low + 1, shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Window(Placed):
+    left: int | None
+    right: int | None
+
+    def _allow(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
+        place = _places(i, self.offset, shape)
+        after = j >= place - (2 * sum(shape[-2:]) if self.left is None else self.left)
+        return after if self.right is None else after & (j <= place + self.right)
+
+    def reach(self, rows: range, shape: Shape) -> Span:
+        low, high = _offsets(self.offset, shape)
+        return self._span(rows[0] + low, rows[-1] + high, shape)
+
+    def clear(self, rows: range, shape: Shape) -> Span:
+        low, high = _offsets(self.offset, shape)
+        return self._span(rows[-1] + high, rows[0] + low, shape)
+
+    def _span(self, first: int, last: int, shape: Shape) -> Span:
+        start = 0 if self.left is None else first - self.left
+        return clip(start, shape[-1] if self.right is None else last + self.right + 1, shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(Mask):
+    size: int
+
+    def _allow(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
+        return _places(i, None, shape) // self.size == j // self.size
+
+    def reach(self, rows: range, shape: Shape) -> Span:
+        first, last = (row + shape[-1] - shape[-2] for row in (rows[0], rows[-1]))
+        return clip(first // self.size * self.size, (last // self.size + 1) * self.size, shape)
+
+    def clear(self, rows: range, shape: Shape) -> Span:
+        first, last = (row + shape[-1] - shape[-2] for row in (rows[0], rows[-1]))
+        return self.reach(rows, shape) if first // self.size == last // self.size else (0, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Global(Mask):
+    places: tuple[int, ...]
+
+    def _allow(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
+        outside = [place for place in self.places if not 0 <= place < shape[-1]]
+        if outside:
+            raise ShapeError(f"global tokens at {outside}, and there are {shape[-1]} keys.")
+        place = _places(i, None, shape)
+        chosen = (i < 0) & (j < 0)  # none yet
+        for token in self.places:
+            chosen = chosen | (place == token) | (j == token)
+        return chosen
+
+
+def _places(i: Array, offset: Number | None, shape: Shape) -> Array:
+    """Where each query stands among the keys."""
+    if offset is None:
+        return i + (shape[-1] - shape[-2])
+    return i + (offset if isinstance(offset, int) else over_heads(offset[..., None, None], shape, "offset"))
+
+
+def _offsets(offset: Number | None, shape: Shape) -> Span:
+    n_q, n_k = shape[-2:]
+    return (n_k - n_q, n_k - n_q) if offset is None else extremes(offset, (-n_q - n_k, n_q + n_k))
+
+
+def _whole(offset: Number | None) -> Number | None:
+    if offset is None or isinstance(offset, int):
+        return offset
+    numbers = whole_numbers(offset if is_array(offset) else (offset,), "offset")
+    return numbers[0] if isinstance(numbers, tuple) else numbers

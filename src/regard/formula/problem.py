@@ -1,0 +1,190 @@
+"""One attention problem, checked: queries, keys and everything that shapes a weight."""
+
+# H query heads, G key heads, Q queries, K keys, D width; "..": any leading axes
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import array_api_compat as compat
+
+from ..errors import DtypeError, OptionError, ShapeError
+from .arrays import Array, Namespace, broadcast_shapes, floating, namespace, pick, require_fits, widened
+from .masks.mask import Mask, as_mask
+from .positions.bias import Bias, as_bias
+
+EVERYTHING = slice(None)
+Part = TypeVar("Part", Mask, Bias)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Problem:
+    """Scores of any rectangle of the map, from queries and keys that fit together.
+
+    A score is softcap·tanh(scale·q·k / softcap) + bias, and −inf where the mask says no.
+    """
+
+    xp: Namespace
+    query: Array  # (.., H, Q, D)
+    key: Array  # (.., G, K, D)
+    shape: tuple[int, ...]  # of the map: (.., H, Q, K)
+    dtype: Any  # of the answer
+    scale: float
+    softcap: float | None = None
+    mask: Mask | None = None
+    bias: Bias | None = None
+    sinks: Array | None = None  # (.., H, 1, 1): a logit that takes part in each row's sum and has no value
+
+    @classmethod
+    def of(
+        cls, query: Array, key: Array, mask: Mask | Array | None = None, *, scale: float | None = None,
+        softcap: float | None = None, bias: Bias | Array | None = None, sinks: Array | None = None,
+    ) -> "Problem":  # fmt: skip
+        """The caller's arguments, each checked against the others."""
+        xp = namespace(query=query, key=key)
+        query, key = floating(xp, query, "query"), floating(xp, key, "key")
+        dtype, shape = xp.result_type(query, key), map_shape(query.shape, key.shape)
+        query, key = (xp.astype(array, dtype, copy=False) for array in (query, key))
+        return cls(
+            xp=xp, query=query, key=key, shape=shape, dtype=dtype, scale=_scale(scale, query.shape[-1]),
+            softcap=_softcap(softcap), sinks=_sinks(sinks, query, shape),
+            mask=None if mask is None else _fitting(as_mask(mask), "mask", query, shape),
+            bias=None if bias is None else _fitting(as_bias(bias), "bias", query, shape),
+        )  # fmt: skip
+
+    @cached_property
+    def scaled_query(self) -> Array:
+        """The queries times the scale, in the dtype sums are taken in."""
+        return widened(self.xp, self.query) * self.scale
+
+    @cached_property
+    def wide_key(self) -> Array:
+        return widened(self.xp, self.key)
+
+    def scores(
+        self, rows: slice = EVERYTHING, cols: slice = EVERYTHING, *, masked: bool = True, out: Array | None = None
+    ) -> Array:
+        """The rectangle (rows, cols) of the scores, (.., H, rows, cols).
+
+        masked=False leaves the mask out, where the caller knows that it says yes throughout; `out` is a buffer for
+        the products, in libraries whose functions take one.
+        """
+        xp = self.xp
+        tile = grouped_matmul(
+            xp, self.scaled_query[..., rows, :], xp.matrix_transpose(self.wide_key[..., cols, :]), out
+        )
+        if self.softcap is not None:
+            tile = self.softcap * xp.tanh(tile / self.softcap)
+        if self.bias is not None:
+            bias = xp.astype(self.bias.tile(rows, cols, self.shape, like=tile), tile.dtype, copy=False)
+            # A bias of −inf is a mask: it must win over whatever the key holds, NaN included.
+            tile = xp.where(bias == -xp.inf, -xp.inf, tile + bias)
+        if self.mask is not None and masked:
+            tile = xp.where(self.mask.tile(rows, cols, self.shape, like=tile), tile, -xp.inf)
+        return tile
+
+    def reach(self, rows: range) -> tuple[int, int]:
+        """Columns outside which every score of `rows` is −inf."""
+        return (0, self.shape[-1]) if self.mask is None else self.mask.reach(rows, self.shape)
+
+    def clear(self, rows: range) -> tuple[int, int]:
+        """Columns in which the mask says yes to all of `rows`."""
+        return (0, self.shape[-1]) if self.mask is None else self.mask.clear(rows, self.shape)
+
+    def item(self, index: tuple[int, ...]) -> "Problem":
+        """The problem of one map alone, the one at `index` of the leading axes: query (Q, D), key (K, D)."""
+        one = replace(
+            self,
+            query=pick(self.query, index, self.shape),
+            key=pick(self.key, index, self.shape),
+            shape=self.shape[-2:],
+            mask=None if self.mask is None else self.mask.item(index, self.shape),
+            bias=None if self.bias is None else self.bias.item(index, self.shape),
+            sinks=None if self.sinks is None else pick(self.sinks, index, self.shape),
+        )
+        one.__dict__.update(  # scaled once for all items, not once an item
+            scaled_query=pick(self.scaled_query, index, self.shape), wide_key=pick(self.wide_key, index, self.shape)
+        )
+        return one
+
+
+def map_shape(query: tuple[int, ...], key: tuple[int, ...]) -> tuple[int, ...]:
+    """(.., H, Q, D), (.., G, K, D) -> (.., H, Q, K)"""
+    for name, shape in (("query", query), ("key", key)):
+        if len(shape) < 2:
+            raise ShapeError(f"{name} has shape {tuple(shape)}; it needs at least two axes, (.., tokens, width).")
+    if query[-1] != key[-1]:
+        raise ShapeError(
+            f"query {tuple(query)} and key {tuple(key)} differ in their last axis; both must be the head width."
+        )
+    lead = lead_shape("query", query[:-2], "key", key[:-2])
+    return (*lead, query[-2], key[-2])
+
+
+def lead_shape(one_name: str, one: tuple[int, ...], other_name: str, other: tuple[int, ...]) -> tuple[int, ...]:
+    """The leading axes of a map; on the last of them, the heads, G keys may serve H = m·G queries."""
+    grouped = one and other and other[-1] > 1 and one[-1] % other[-1] == 0
+    lead = broadcast_shapes(tuple(one), (*other[:-1], one[-1]) if grouped else tuple(other))
+    if lead is None:
+        raise ShapeError(
+            f"the leading axes of {one_name} {tuple(one)} and {other_name} {tuple(other)} do not fit together: each "
+            "must be equal or 1, and of the last ones, the heads, those of the keys must divide those of the queries."
+        )
+    return lead
+
+
+def grouped_matmul(xp: Namespace, left: Array, right: Array, out: Array | None = None) -> Array:
+    """left @ right, where each of G matrices on the right serves H/G on the left, without being copied.
+
+    (.., H, M, A), (.., G, A, N) -> (.., H, M, N)
+    """
+    into: dict[str, Any] = {} if out is None else {"out": out}
+    if compat.is_jax_namespace(xp):
+        into["precision"] = "highest"  # On a GPU, JAX would otherwise round float32 products to 10 bits.
+    if left.ndim < 3 or right.ndim < 3 or left.shape[-3] in (1, right.shape[-3]):
+        return xp.matmul(left, right, **into)
+    *lead, heads, rows, width = left.shape
+    groups = right.shape[-3]
+    folded = xp.reshape(left, (*lead, groups, heads // groups * rows, width))
+    product = xp.matmul(folded, right, **into)
+    return xp.reshape(product, (*product.shape[:-3], heads, rows, right.shape[-1]))
+
+
+def _scale(scale: float | None, width: int) -> float:
+    if scale is None:
+        return 1 / math.sqrt(max(width, 1))  # q·k has variance D; dividing by √D keeps softmax out of its flat ends.
+    return _number(scale, "scale")
+
+
+def _softcap(softcap: float | None) -> float | None:
+    if softcap is not None and _number(softcap, "softcap") <= 0:
+        raise OptionError(f"softcap is {softcap}; it must be above 0, or None for no cap.")
+    return softcap if softcap is None else float(softcap)
+
+
+def _number(number: Any, name: str) -> float:
+    try:
+        finite = float(number)
+    except (TypeError, ValueError):
+        raise DtypeError(f"{name} is {number!r}; it must be a number.") from None
+    if not math.isfinite(finite):
+        raise OptionError(f"{name} is {number}; it must be finite.")
+    return finite
+
+
+def _sinks(sinks: Array | None, like: Array, shape: tuple[int, ...]) -> Array | None:
+    if sinks is None:
+        return None
+    xp = namespace(query=like, sinks=sinks)
+    require_fits("sinks", sinks.shape, shape[:-2], "heads (.., H)", " Give one number for each head.")
+    return widened(xp, floating(xp, sinks, "sinks"))[..., None, None]
+
+
+def _fitting(part: Part, name: str, like: Array, shape: tuple[int, ...]) -> Part:
+    """`part` itself, once it has answered for an empty rectangle: a misfit shows before any work is done."""
+    for array in part.arrays():
+        namespace(query=like, **{name: array})
+    tile = part.tile(slice(0, 0), slice(0, 0), shape, like=like)
+    require_fits(name, tile.shape, (*shape[:-2], 0, 0), "map (.., queries, keys)")
+    return part

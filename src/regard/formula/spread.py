@@ -1,0 +1,81 @@
+"""Numbers about the weights, gathered tile by tile: what each query spreads and what each key receives."""
+
+# H query heads, Q queries, K keys; R rows and C columns of a tile
+
+from dataclasses import dataclass
+
+from . import tiled
+from .arrays import Array, Library
+from .masks import Mask
+from .normalize import divided, log_of, subtractable
+from .positions import Bias
+from .problem import Problem
+from .tiled import as_slice, blocks, by_blocks, powers_of, raised, rectangle, start, tiles, zeros
+
+__all__ = ["Statistics", "statistics"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Statistics:
+    """What each query spreads and each key receives, without the map itself."""
+
+    log_sum_exp: Array  # (.., H, Q)  log Σ exp(score): a weight is exp(score − this)
+    entropy: Array  # (.., H, Q)  −Σ w·log w, in nats: 0 = one key, log K = all alike
+    distance: Array  # (.., H, Q)  Σ w·|query's place − key's place|
+    received: Array  # (.., H, K)  Σ of the weights in each column
+
+
+def statistics(
+    query: Array, key: Array, mask: Mask | Array | None = None, *, scale: float | None = None,
+    softcap: float | None = None, bias: Bias | Array | None = None, sinks: Array | None = None,
+) -> Statistics:  # fmt: skip
+    """Entropy, distance and received mass of all the weights, in O(n) memory. The arguments are those of `weights`."""
+    problem = Problem.of(query, key, mask, scale=scale, softcap=softcap, bias=bias, sinks=sinks)
+    if 0 in problem.shape:
+        rows, cols = (zeros(problem, size, 1)[..., 0] for size in problem.shape[-2:])
+        return Statistics(log_sum_exp=rows - problem.xp.inf, entropy=rows, distance=rows, received=cols)
+    lse, entropy, distance = by_blocks(problem, problem.shape[-2], _spread)
+    (received,) = by_blocks(problem, problem.shape[-1], _receive, lse=lse)
+    return Statistics(
+        log_sum_exp=lse[..., 0], entropy=entropy[..., 0], distance=distance[..., 0], received=received[..., 0]
+    )
+
+
+def _spread(problem: Problem, rows: range, buffer: Array | None) -> tuple[Array, Array, Array]:
+    """log-sum-exp, entropy and mean distance of some rows.   -> (.., H, R, 1) each"""
+    xp = problem.xp
+    peak, total = start(problem, len(rows))
+    mass, scored, gone = (zeros(problem, len(rows), 1) for _ in range(3))  # Σ p, Σ p·score, Σ p·distance
+    for cols, scores in tiles(problem, rows, buffer):
+        peak, fade = raised(problem, peak, scores)
+        powers = powers_of(problem, scores, peak)
+        part = xp.sum(powers, axis=-1, keepdims=True)
+        seen = xp.where(scores == -xp.inf, 0.0, scores)  # 0·(−inf) is NaN
+        total, mass = total * fade + part, mass * fade + part
+        scored = scored * fade + xp.sum(powers * seen, axis=-1, keepdims=True)
+        gone = gone * fade + xp.sum(powers * _distances(problem, rows, cols), axis=-1, keepdims=True)
+    lse = log_of(xp, total) + subtractable(xp, peak)
+    entropy = subtractable(xp, lse) * divided(xp, mass, total) - divided(xp, scored, total)
+    return lse, entropy, divided(xp, gone, total)
+
+
+def _receive(problem: Problem, cols: range, buffer: Array | None, *, lse: Array) -> tuple[Array]:
+    """What some keys receive from all queries.   -> (.., H, C, 1)"""
+    xp = problem.xp
+    received = zeros(problem, len(cols), 1)
+    for rows in blocks(problem.shape[-2], tiled.COLS):
+        first, last = problem.reach(rows)
+        if first < cols.stop and cols.start < last:
+            scores = rectangle(problem, rows, cols, buffer)
+            powers = powers_of(problem, scores, lse[..., as_slice(rows), :], in_place=buffer is not None)
+            received = received + xp.sum(powers, axis=-2)[..., None]
+    return (received,)
+
+
+def _distances(problem: Problem, rows: range, cols: slice) -> Array:
+    """|query's place − key's place|, the last query standing at the last key.   -> (R, C)"""
+    library, dtype = Library.of(problem.scaled_query), problem.scaled_query.dtype
+    mine = library.arange(rows.start, rows.stop) + (problem.shape[-1] - problem.shape[-2])
+    theirs = library.arange(cols.start, cols.stop)
+    mine, theirs = (library.xp.astype(places, dtype) for places in (mine, theirs))
+    return library.xp.abs(mine[:, None] - theirs[None, :])

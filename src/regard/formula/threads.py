@@ -1,0 +1,51 @@
+"""Work in parallel on libraries that do not spread it themselves (NumPy), each thread with BLAS of its own."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+Task = TypeVar("Task")
+Answer = TypeVar("Answer")
+
+
+def in_parallel(work: Callable[[Task], Answer], tasks: Sequence[Task]) -> list[Answer]:
+    """[work(task) for task in tasks], on all the cores this process may use."""
+    workers = min(_cores(), len(tasks))
+    if workers <= 1:
+        return [work(task) for task in tasks]
+    with _single_threaded_blas(), ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, tasks))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Limit:
+    """How many callers want BLAS on one thread now, and what gives it back. The setting is the whole process's, so
+    the first one in sets it and the last one out restores it."""
+
+    lock = threading.Lock()
+    callers = 0
+    restore: Callable[[], None]
+
+
+@contextmanager
+def _single_threaded_blas() -> Iterator[None]:
+    """Our threads take the cores; BLAS splitting each small product over all of them again makes it twice as slow."""
+    with _Limit.lock:
+        if _Limit.callers == 0:
+            _Limit.restore = ThreadpoolController().limit(limits=1, user_api="blas").restore_original_limits
+        _Limit.callers += 1
+    try:
+        yield
+    finally:
+        with _Limit.lock:
+            _Limit.callers -= 1
+            if _Limit.callers == 0:
+                _Limit.restore()

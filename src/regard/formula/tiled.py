@@ -1,0 +1,182 @@
+"""The formula in tiles (online softmax): O(n) extra memory, the same answer.
+
+A row's sum is kept as (peak, total): Σ exp(score) = total·exp(peak). A new tile may raise the peak; what was summed
+before then fades by exp(old peak − new peak). (Milakov and Gimelshein 2018; Dao et al. 2022.)
+"""
+
+# H query heads, Q queries, K keys, V value width; R rows and C columns of a tile
+
+import itertools
+import math
+import threading
+from collections.abc import Callable, Iterator
+
+import array_api_compat as compat
+
+from .arrays import Array, Namespace, pick
+from .normalize import divided, log_of, subtractable
+from .problem import Problem, grouped_matmul
+from .threads import in_parallel
+
+ROWS, COLS = (
+    1024,
+    512,
+)  # a tile of float32 is 2 MiB: in the cache, and large enough that Python's own time is lost in it
+TOGETHER = 2**24  # scores in a tile where all heads go at once, on libraries that spread the work themselves
+
+BlockOf = Callable[..., tuple[Array, ...]]  # (problem, rows, buffer, **values) -> answers of (.., rows, anything)
+
+
+def attend(problem: Problem, value: Array) -> Array:
+    """The values, mixed by the weights.   (.., G, K, V) -> (.., H, Q, V)"""
+
+    def mix(part: Problem, rows: range, buffer: Array | None, *, value: Array) -> tuple[Array]:
+        _, sums = gather(part, rows, value, buffer)
+        return (divided(part.xp, sums[..., :-1], sums[..., -1:]),)
+
+    (mixed,) = by_blocks(problem, problem.shape[-2], mix, value=with_ones(problem.xp, value))
+    return mixed
+
+
+def log_sum_exp(problem: Problem, rows: range, buffer: Array | None = None) -> Array:
+    """log Σ exp(score) of some rows.   -> (.., H, R, 1)"""
+    xp = problem.xp
+    nothing = problem.wide_key[..., :0]
+    peak, total = gather(problem, rows, with_ones(xp, nothing), buffer)
+    return log_of(xp, total) + subtractable(xp, peak)
+
+
+def spoil(problem: Problem, value: Array, mixed: Array) -> Array:
+    """`mixed`, which was made with zeros for the values that are not finite, with NaN and inf where they may be seen.
+
+    0·NaN is NaN, so a product with masked values cannot tell what is masked; counting what may be seen can.
+    """
+    xp = problem.xp
+    kinds = xp.concat((xp.isnan(value), value == xp.inf, value == -xp.inf), axis=-1)
+
+    def count(part: Problem, rows: range, buffer: Array | None, *, kinds: Array) -> tuple[Array]:
+        seen = zeros(part, len(rows), kinds.shape[-1])
+        for cols, scores in tiles(part, rows, buffer):
+            seen = seen + grouped_matmul(xp, xp.astype(scores != -xp.inf, scores.dtype), kinds[..., cols, :])
+        return (seen,)
+
+    (seen,) = by_blocks(problem, problem.shape[-2], count, kinds=xp.astype(kinds, problem.scaled_query.dtype))
+    width = value.shape[-1]
+    nan, high, low = (seen[..., kind * width : (kind + 1) * width] > 0 for kind in range(3))
+    mixed = xp.where(high, xp.inf, xp.where(low, -xp.inf, mixed))
+    return xp.where(nan | (high & low), xp.nan, mixed)
+
+
+def gather(problem: Problem, rows: range, value: Array, buffer: Array | None = None) -> tuple[Array, Array]:
+    """Go through the keys that `rows` may look at, tile by tile, and sum exp(score − peak)·value.
+
+    The last column of the values is ones, so the last sum is the total of the weights, at no pass of its own.
+    -> peak (.., H, R, 1), sums (.., H, R, V)
+    """
+    peak, total = start(problem, len(rows))
+    sums = problem.xp.concat((zeros(problem, len(rows), value.shape[-1] - 1), total), axis=-1)
+    for cols, scores in tiles(problem, rows, buffer):
+        peak, fade = raised(problem, peak, scores)
+        powers = powers_of(problem, scores, peak, in_place=buffer is not None)
+        sums = sums * fade + grouped_matmul(problem.xp, powers, value[..., cols, :])
+    return peak, sums
+
+
+def with_ones(xp: Namespace, value: Array) -> Array:
+    """The values with a column of ones behind them, which sums up the weights that mix the others."""
+    ones = xp.ones((*value.shape[:-1], 1), dtype=value.dtype, device=compat.device(value))
+    return xp.concat((value, ones), axis=-1)
+
+
+def start(problem: Problem, rows: int) -> tuple[Array, Array]:
+    """Peak and total before the first tile: nothing, or the sink alone."""
+    nothing = zeros(problem, rows, 1)
+    if problem.sinks is None:
+        return nothing - problem.xp.inf, nothing
+    return nothing + problem.sinks, nothing + 1
+
+
+def raised(problem: Problem, peak: Array, scores: Array) -> tuple[Array, Array]:
+    """The peak with one more tile seen, and how much the sums made under the old one fade."""
+    xp = problem.xp
+    higher = xp.maximum(peak, xp.max(scores, axis=-1, keepdims=True))
+    return higher, xp.exp(peak - subtractable(xp, higher))
+
+
+def powers_of(problem: Problem, scores: Array, peak: Array, *, in_place: bool = False) -> Array:
+    """exp(scores − peak); in place, the scores are gone afterwards."""
+    xp, into = problem.xp, {"out": scores} if in_place else {}
+    return xp.exp(xp.subtract(scores, subtractable(xp, peak), **into), **into)
+
+
+def tiles(problem: Problem, rows: range, buffer: Array | None = None) -> Iterator[tuple[slice, Array]]:
+    """The scores of `rows`, tile by tile, without the tiles that the mask rules out."""
+    first, last = problem.reach(rows)
+    for start in range(first, last, _width(problem, len(rows), buffer)):
+        cols = range(start, min(start + _width(problem, len(rows), buffer), last))
+        yield as_slice(cols), rectangle(problem, rows, cols, buffer)
+
+
+def rectangle(problem: Problem, rows: range, cols: range, buffer: Array | None = None) -> Array:
+    """The scores of one rectangle, in the buffer if there is one; the mask is applied only where it says no."""
+    clear_from, clear_to = problem.clear(rows)
+    masked = not clear_from <= cols.start <= cols.stop <= clear_to
+    out = None if buffer is None else buffer[: len(rows) * len(cols)].reshape(len(rows), len(cols))
+    return problem.scores(as_slice(rows), as_slice(cols), masked=masked, out=out)
+
+
+def by_blocks(problem: Problem, size: int, block_of: BlockOf, **values: Array) -> tuple[Array, ...]:
+    """block_of(problem, block, buffer, **values) for blocks that make up range(size), joined along axis −2.
+
+    NumPy works on one core unless told otherwise: there each head and block is a task of its own, with a buffer that
+    is used again and again (fresh memory costs as much as the product that fills it). Other libraries spread the work
+    themselves: they get all heads at once.
+    """
+    if compat.is_numpy_namespace(problem.xp):
+        return _by_head_and_block(problem, size, block_of, values)
+    heads = max(1, math.prod(problem.shape[:-2]))
+    height = max(1, min(ROWS, TOGETHER // (COLS * heads)))
+    answers = [block_of(problem, block, None, **values) for block in blocks(size, height)]
+    return tuple(problem.xp.concat(parts, axis=-2) for parts in zip(*answers, strict=True))
+
+
+def blocks(size: int, height: int | None = None) -> list[range]:
+    """range(size) in pieces of `height`, a tile's unless given."""
+    height = height or ROWS
+    return [range(first, min(first + height, size)) for first in range(0, size, height)]
+
+
+def zeros(problem: Problem, rows: int, width: int) -> Array:
+    """(.., H, rows, width)"""
+    like, shape = problem.scaled_query, (*problem.shape[:-2], rows, width)
+    return problem.xp.zeros(shape, dtype=like.dtype, device=compat.device(like))
+
+
+def as_slice(numbers: range) -> slice:
+    """The slice that picks a range of rows or columns."""
+    return slice(numbers.start, numbers.stop)
+
+
+def _by_head_and_block(problem: Problem, size: int, block_of: BlockOf, values: dict[str, Array]) -> tuple[Array, ...]:
+    heads = [
+        (problem.item(index), {name: pick(array, index, problem.shape) for name, array in values.items()})
+        for index in itertools.product(*map(range, problem.shape[:-2]))
+    ]
+    buffers = threading.local()
+
+    def work(task: tuple[tuple[Problem, dict[str, Array]], range]) -> tuple[Array, ...]:
+        (head, own_values), block = task
+        if not hasattr(buffers, "own"):
+            buffers.own = problem.xp.empty(ROWS * COLS, dtype=problem.scaled_query.dtype)
+        return block_of(head, block, buffers.own, **own_values)
+
+    answers = in_parallel(work, [(head, block) for head in heads for block in blocks(size)])
+    joined = (problem.xp.concat(parts, axis=0) for parts in zip(*answers, strict=True))  # head after head
+    return tuple(problem.xp.reshape(whole, (*problem.shape[:-2], size, whole.shape[-1])) for whole in joined)
+
+
+def _width(problem: Problem, rows: int, buffer: Array | None) -> int:
+    """Columns of a tile: what the buffer holds, or what is worth doing at once with all heads."""
+    if buffer is not None:
+        return COLS
+    return max(COLS, TOGETHER // max(1, math.prod(problem.shape[:-2]) * rows))

@@ -1,0 +1,74 @@
+"""Against float64: no path of ours is worse than twice PyTorch's own math path on the same numbers."""
+
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from regard.formula import attend, attention, masks
+from tests import reference
+
+DTYPES = {
+    "float32": (torch.float32, np.float32),
+    "float16": (torch.float16, np.float16),
+    "bfloat16": (torch.bfloat16, ml_dtypes.bfloat16),
+}
+
+
+def to_numpy(tensor):
+    name = str(tensor.dtype).removeprefix("torch.")
+    return tensor.to(torch.float32).numpy().astype(DTYPES[name][1])
+
+
+CONVERT = {"torch": lambda array: array, "numpy": to_numpy, "jax": lambda array: jnp.asarray(to_numpy(array))}
+EXAMPLES = {"torch": 40, "numpy": 40, "jax": 3}  # JAX compiles anew for every shape
+
+
+def error(answer, exact):
+    answer = answer.to(torch.float64).numpy() if isinstance(answer, torch.Tensor) else np.asarray(answer, np.float64)
+    return np.linalg.norm(answer - exact) / max(np.linalg.norm(exact), 1e-300)
+
+
+@pytest.mark.parametrize("tiles", [False, True], ids=["whole", "tiles"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("library", CONVERT)
+def test_error_is_at_most_twice_that_of_the_math_path(library, dtype, tiles, monkeypatch):
+    if tiles:
+        monkeypatch.setattr(attention, "WORTH_HOLDING", 0)
+        monkeypatch.setattr(attention.fused, "attend", lambda problem, value: None)
+
+    @settings(max_examples=EXAMPLES[library], deadline=None)
+    @given(
+        seed=st.integers(0, 2**32),
+        heads=st.integers(1, 3),
+        n_q=st.integers(1, 80),
+        n_k=st.integers(1, 80),
+        width=st.sampled_from([1, 8, 64]),
+        spread=st.floats(0.1, 6),
+        is_causal=st.booleans(),
+    )
+    def check(seed, heads, n_q, n_k, width, spread, is_causal):
+        generator = torch.Generator().manual_seed(seed)
+        narrow = DTYPES[dtype][0]
+        batch = 1 + 512 // n_q  # In a handful of rows either side may be lucky; in 512 none is.
+        query, key, value = (
+            (torch.randn(batch, heads, n, width, generator=generator) * factor).to(narrow)
+            for n, factor in ((n_q, spread), (n_k, spread), (n_k, 1))
+        )
+        mask = masks.causal() if is_causal and n_q <= n_k else None
+        allowed = None if mask is None else mask.dense(n_q, n_k)
+        exact = reference.attend(*(array.to(torch.float64).numpy() for array in (query, key, value)), allowed=allowed)
+        with sdpa_kernel(SDPBackend.MATH):
+            theirs = torch.nn.functional.scaled_dot_product_attention(
+                query, key, value, attn_mask=None if allowed is None else torch.tensor(allowed)
+            )
+        ours = attend(*map(CONVERT[library], (query, key, value)), mask)
+        # Rounding the exact answer to the dtype alone may cost half a unit in the last place: nobody is below that.
+        floor = torch.finfo(narrow).eps / 2
+        assert error(ours, exact) <= max(2 * error(theirs, exact), 2 * floor)
+
+    check()
