@@ -1,4 +1,4 @@
-"""The array libraries that the formula is tried on."""
+"""The array libraries that the formula is tried on: those that are here, on the CPU and on a GPU if there is one."""
 
 import array_api_strict
 import jax
@@ -13,6 +13,22 @@ LIBRARIES = {
     "jax": jax.numpy.asarray,
     "strict": array_api_strict.asarray,
 }
+
+if torch.cuda.is_available():
+    LIBRARIES["torch-cuda"] = lambda array: torch.tensor(np.asarray(array), device="cuda")
+    try:
+        import cupy
+    except ImportError:
+        pass
+    else:
+        LIBRARIES["cupy"] = cupy.asarray
+
+
+def numbers(array):
+    """An array of any library and device, as NumPy's."""
+    if isinstance(array, torch.Tensor):
+        return array.detach().cpu().numpy()
+    return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
 @pytest.fixture(params=LIBRARIES, scope="session")

@@ -9,6 +9,7 @@ import torch
 
 from regard.errors import DtypeError, OptionError, RegardError, ShapeError
 from regard.formula import attend, masks
+from tests.formula.conftest import numbers
 
 IDS = np.asarray([[5, 6, 0, 7, 0], [1, 0, 0, 0, 0]])
 SEGMENTS = np.asarray([[0, 0, 1, 1, 2], [0, 1, 1, 1, 1]])
@@ -77,10 +78,10 @@ def test_each_cell(library, name, n_q):
     make, allow = {**CASES, **SQUARE_ONLY}[name]
     expected, mask, like = cell_by_cell(allow, n_q, 5), make(library), library(np.zeros(1))
     shape = (2, 4, n_q, 5)  # two items, four heads
-    whole = np.asarray(mask.tile(slice(None), slice(None), shape, like=like))
+    whole = numbers(mask.tile(slice(None), slice(None), shape, like=like))
     whole = whole.reshape(*(1,) * (3 - whole.ndim), *whole.shape) if whole.ndim < 4 else whole[:, 0]
     np.testing.assert_array_equal(np.broadcast_to(whole, expected.shape), expected)
-    np.testing.assert_array_equal(np.broadcast_to(np.asarray(mask.dense(n_q, 5, like=like)), expected.shape), expected)
+    np.testing.assert_array_equal(np.broadcast_to(numbers(mask.dense(n_q, 5, like=like)), expected.shape), expected)
 
 
 @pytest.mark.parametrize(("name", "n_q"), [*itertools.product(CASES, (5, 3, 7)), *itertools.product(SQUARE_ONLY, (5,))])
@@ -136,11 +137,11 @@ def test_additive_and_binary_forms_go_out_and_in(library):
     like = library(np.zeros(1, np.float32))
     mask = masks.causal()
     additive = mask.additive(3, like=like)
-    np.testing.assert_array_equal(np.asarray(additive), [[0, -np.inf, -np.inf], [0, 0, -np.inf], [0, 0, 0]])
+    np.testing.assert_array_equal(numbers(additive), [[0, -np.inf, -np.inf], [0, 0, -np.inf], [0, 0, 0]])
     binary = mask.binary(3, like=like)
-    np.testing.assert_array_equal(np.asarray(binary), np.tril(np.ones((3, 3))))
+    np.testing.assert_array_equal(numbers(binary), np.tril(np.ones((3, 3))))
     for again in (masks.from_additive(additive), masks.from_binary(binary)):
-        np.testing.assert_array_equal(np.asarray(again.dense(3)), np.tril(np.ones((3, 3), bool)))
+        np.testing.assert_array_equal(numbers(again.dense(3)), np.tril(np.ones((3, 3), bool)))
 
 
 def test_minus_1e9_is_a_mask_when_one_says_so():

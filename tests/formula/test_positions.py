@@ -7,10 +7,11 @@ import pytest
 
 from regard.errors import OptionError, ShapeError
 from regard.formula import attend, attention, masks, positions, tiled, weights
+from tests.formula.conftest import numbers
 
 
 def test_sinusoidal_is_the_formula(library):
-    table = np.asarray(positions.sinusoidal(50, 8, like=library(np.zeros(1, np.float32))))
+    table = numbers(positions.sinusoidal(50, 8, like=library(np.zeros(1, np.float32))))
     for place in range(50):
         for pair in range(4):
             angle = place / 10000 ** (2 * pair / 8)
@@ -28,7 +29,7 @@ def test_sinusoidal_from_a_place_and_of_odd_width():
 
 def test_learned_is_a_row_of_the_table(library, rng):
     table = rng.normal(size=(6, 3)).astype(np.float32)
-    np.testing.assert_array_equal(np.asarray(positions.learned(library(table), 2, start=3)), table[3:5])
+    np.testing.assert_array_equal(numbers(positions.learned(library(table), 2, start=3)), table[3:5])
     with pytest.raises(ShapeError, match=r"places 3 to 7.*learned for 6"):
         positions.learned(library(table), 5, start=3)
 
@@ -52,8 +53,8 @@ def test_rotary_turns_pairs(library, rng, interleaved, width):
     turned = positions.rotary(library(x), library(places), width=width, base=500.0, interleaved=interleaved)
     expected = turned_by_hand(x.astype(np.float64), places, width, 500.0, interleaved)
     # Without float64 (JAX as it comes) 90,000 radians are known to 0.004.
-    np.testing.assert_allclose(np.asarray(turned), expected, atol=2e-2 if "jax" in type(turned).__module__ else 1e-5)
-    np.testing.assert_allclose(np.asarray(turned)[..., :4, :], expected[..., :4, :], atol=1e-5)
+    np.testing.assert_allclose(numbers(turned), expected, atol=2e-2 if "jax" in type(turned).__module__ else 1e-5)
+    np.testing.assert_allclose(numbers(turned)[..., :4, :], expected[..., :4, :], atol=1e-5)
 
 
 def test_rotary_products_depend_on_the_distance_alone(rng):
@@ -71,7 +72,7 @@ def test_rotary_with_a_place_for_each_item(rng):
 
 
 class TestLongContext:
-    plain = np.asarray(positions.frequencies(64))
+    plain = numbers(positions.frequencies(64))
 
     def test_linear_divides_every_place(self):
         np.testing.assert_allclose(positions.frequencies(64, scaling=positions.Linear(factor=4)), self.plain / 4)
@@ -82,7 +83,7 @@ class TestLongContext:
 
     def test_yarn_keeps_the_fast_and_stretches_the_slow(self):
         scaling = positions.Yarn(factor=8, trained_length=4096)
-        scaled = np.asarray(positions.frequencies(64, scaling=scaling))
+        scaled = numbers(positions.frequencies(64, scaling=scaling))
         turns = 4096 * self.plain / (2 * np.pi)
         np.testing.assert_allclose(scaled[turns > 40], self.plain[turns > 40])
         np.testing.assert_allclose(scaled[turns < 0.7], self.plain[turns < 0.7] / 8)
@@ -91,8 +92,8 @@ class TestLongContext:
 
     def test_llama3_blends_between_its_two_wavelengths(self):
         scaling = positions.Llama3(factor=8, trained_length=8192)
-        scaled = np.asarray(positions.frequencies(128, base=500000.0, scaling=scaling))
-        plain = np.asarray(positions.frequencies(128, base=500000.0))
+        scaled = numbers(positions.frequencies(128, base=500000.0, scaling=scaling))
+        plain = numbers(positions.frequencies(128, base=500000.0))
         wavelengths = 2 * np.pi / plain
         np.testing.assert_allclose(scaled[wavelengths < 8192 / 4], plain[wavelengths < 8192 / 4])
         np.testing.assert_allclose(scaled[wavelengths > 8192], plain[wavelengths > 8192] / 8)
@@ -112,10 +113,10 @@ class TestAlibi:
     def test_scores_fall_with_distance(self, library, rng):
         query, key = (rng.normal(size=(2, 4, n, 8)).astype(np.float32) for n in (3, 5))
         far = np.abs(np.arange(5)[None, :] - (np.arange(3)[:, None] + 2))
-        bias = -np.asarray(positions.alibi_slopes(4))[:, None, None] * far
+        bias = -numbers(positions.alibi_slopes(4))[:, None, None] * far
         expected = weights(query, key, bias=bias.astype(np.float32))
         answer = weights(library(query), library(key), bias=positions.alibi(4))
-        np.testing.assert_allclose(np.asarray(answer), expected, atol=1e-6)
+        np.testing.assert_allclose(numbers(answer), expected, atol=1e-6)
 
     def test_heads_must_be_the_maps(self):
         with pytest.raises(ShapeError, match=r"for 3 heads and the map .* has 4"):
@@ -140,7 +141,7 @@ class TestT5:
     def test_buckets(self, library, both_ways):
         distances = np.arange(-300, 301)
         expected = [self.bucket_by_hand(int(far), both_ways, 32, 128) for far in distances]
-        answer = np.asarray(positions.t5_buckets(library(distances), both_ways=both_ways))
+        answer = numbers(positions.t5_buckets(library(distances), both_ways=both_ways))
         # At exact powers the logarithm may fall on either side of a step.
         assert np.mean(answer == expected) > 0.99
         assert np.max(np.abs(answer - np.asarray(expected))) <= 1
@@ -150,7 +151,7 @@ class TestT5:
         rows = [[self.bucket_by_hand(j - i, True, 32, 128) for j in range(6)] for i in range(6)]
         expected = weights(query, key, bias=table[np.asarray(rows)].transpose(2, 0, 1), scale=1.0)
         answer = weights(library(query), library(key), bias=positions.t5(library(table), both_ways=True), scale=1.0)
-        np.testing.assert_allclose(np.asarray(answer), expected, atol=1e-6)
+        np.testing.assert_allclose(numbers(answer), expected, atol=1e-6)
 
 
 def test_a_bias_is_the_same_in_tiles(library, rng, monkeypatch):
@@ -158,13 +159,13 @@ def test_a_bias_is_the_same_in_tiles(library, rng, monkeypatch):
     table = library(rng.normal(size=(32, 4)).astype(np.float32))
     dense = library(rng.normal(size=(2, 1, 30, 30)).astype(np.float32))
     for bias in (positions.alibi(4), positions.t5(table, both_ways=False), dense):
-        whole = np.asarray(attend(query, key, value, masks.causal(), bias=bias, softcap=20.0))
+        whole = numbers(attend(query, key, value, masks.causal(), bias=bias, softcap=20.0))
         with monkeypatch.context() as patch:
             patch.setattr(attention, "WORTH_HOLDING", 0)
             patch.setattr(tiled, "ROWS", 9)
             patch.setattr(tiled, "COLS", 7)
             patch.setattr(tiled, "TOGETHER", 7 * 7 * 8)
-            tiles = np.asarray(attend(query, key, value, masks.causal(), bias=bias, softcap=20.0))
+            tiles = numbers(attend(query, key, value, masks.causal(), bias=bias, softcap=20.0))
         np.testing.assert_allclose(tiles, whole, atol=1e-6)
 
 

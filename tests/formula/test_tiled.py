@@ -12,6 +12,7 @@ from regard.formula import attend, attention, fused, masks, positions, statistic
 from regard.formula.problem import Problem
 from regard.formula.threads import in_parallel
 from tests import reference
+from tests.formula.conftest import numbers
 
 MASKS = {
     "none": None,
@@ -47,7 +48,17 @@ def test_tiles_give_the_formula(library, rng, small_tiles, name, n_q):
         expected = reference.attend(query, key, value, allowed=allowed, **terms)
         given = {term: library(part) if isinstance(part, np.ndarray) else part for term, part in terms.items()}
         answer = attend(library(query), library(key), library(value), mask, **given)
-        np.testing.assert_allclose(np.asarray(answer), expected, atol=1e-5)
+        np.testing.assert_allclose(numbers(answer), expected, atol=1e-5)
+
+
+def test_the_whole_map_made_in_blocks(library, rng, small_tiles):
+    query, key = (rng.normal(size=size).astype(np.float32) for size in ((2, 4, 25, 8), (2, 2, 40, 8)))
+    sinks = rng.normal(size=4).astype(np.float32)
+    for mask in (None, MASKS["mixed"]):
+        allowed = None if mask is None else mask.dense(25, 40)[:, None]
+        expected = reference.weights(query, key, allowed=allowed, sinks=sinks)
+        answer = weights(library(query), library(key), mask, sinks=library(sinks))
+        np.testing.assert_allclose(numbers(answer), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", MASKS)
@@ -62,19 +73,19 @@ def test_statistics_are_those_of_the_map(library, rng, small_tiles, name):
         found = statistics(library(query), library(key), mask, **given)
         logs = np.log(np.where(exact > 0, exact, 1))
         far = np.abs(np.arange(25)[:, None] + 15 - np.arange(40))
-        np.testing.assert_allclose(np.asarray(found.entropy), -(exact * logs).sum(-1), atol=1e-5)
-        np.testing.assert_allclose(np.asarray(found.received), exact.sum(-2), atol=1e-5)
-        np.testing.assert_allclose(np.asarray(found.distance), (exact * far).sum(-1), atol=1e-4)
+        np.testing.assert_allclose(numbers(found.entropy), -(exact * logs).sum(-1), atol=1e-5)
+        np.testing.assert_allclose(numbers(found.received), exact.sum(-2), atol=1e-5)
+        np.testing.assert_allclose(numbers(found.distance), (exact * far).sum(-1), atol=1e-4)
         table = reference.scores(query, key, allowed=allowed)
         lse = np.logaddexp.reduce(table, axis=-1)
         if terms:
             lse = np.logaddexp(lse, sinks[:, None].astype(np.float64))
-        np.testing.assert_allclose(np.asarray(found.log_sum_exp), lse, atol=1e-5)
+        np.testing.assert_allclose(numbers(found.log_sum_exp), lse, atol=1e-5)
 
 
 def test_statistics_of_nothing(library):
     empty = statistics(library(np.zeros((2, 3, 4), np.float32)), library(np.zeros((2, 0, 4), np.float32)))
-    assert np.all(np.asarray(empty.log_sum_exp) == -np.inf)
+    assert np.all(numbers(empty.log_sum_exp) == -np.inf)
     assert empty.received.shape == (2, 0)
 
 

@@ -8,7 +8,6 @@ from ..errors import OptionError, ShapeError
 from . import fused, tiled
 from .arrays import Array, all_finite, floating, namespace, widened
 from .masks import Mask
-from .normalize import softmax
 from .positions import Bias
 from .problem import EVERYTHING, Problem, grouped_matmul, lead_shape, map_shape
 
@@ -52,22 +51,18 @@ def attend(
     The arguments are those of `weights`. A query that may attend to nothing gets zeros. What stands in a masked key or
     value never reaches the answer, be it NaN. The map is held only while it is small; the answer is the same.
     """
-    query, value = _with_batch_of(query, key, value)
+    query, key, value = _matched(query, key, value)
     problem = Problem.of(query, key, mask, scale=scale, softcap=softcap, bias=bias, sinks=sinks)
-    xp, dtype = problem.xp, problem.xp.result_type(problem.query, value)
-    if (problem.mask is None and problem.bias is None) or all_finite(xp, value):
-        return xp.astype(_mixed(problem, value), dtype, copy=False)
-    mixed = _mixed(problem, xp.where(xp.isfinite(value), value, 0.0))
-    return xp.astype(tiled.spoil(problem, value, mixed), dtype, copy=False)
-
-
-def _weights(problem: Problem, rows: slice = EVERYTHING) -> Array:
-    scores = problem.scores(rows)
-    if problem.sinks is None:
-        return softmax(scores)
     xp = problem.xp
-    sinks = xp.broadcast_to(problem.sinks, (*scores.shape[:-1], 1))
-    return softmax(xp.concat((scores, sinks), axis=-1))[..., :-1]
+    if (problem.mask is None and problem.bias is None) or all_finite(xp, value):
+        return xp.astype(_mixed(problem, value), problem.dtype, copy=False)
+    mixed = _mixed(problem, xp.where(xp.isfinite(value), value, 0.0))
+    return xp.astype(tiled.spoil(problem, value, mixed), problem.dtype, copy=False)
+
+
+def _weights(problem: Problem, rows: slice) -> Array:
+    large = math.prod(problem.shape) > WORTH_HOLDING and rows == EVERYTHING
+    return tiled.weights(problem) if large else tiled.normalized(problem, rows)
 
 
 def _weights_of_columns(problem: Problem, rows: slice, cols: slice) -> Array:
@@ -87,11 +82,11 @@ def _mixed(problem: Problem, value: Array) -> Array:
     value = widened(problem.xp, value)
     if math.prod(problem.shape) > WORTH_HOLDING:
         return tiled.attend(problem, value)
-    return grouped_matmul(problem.xp, _weights(problem), value)
+    return grouped_matmul(problem.xp, tiled.normalized(problem, EVERYTHING), value)
 
 
-def _with_batch_of(query: Array, key: Array, value: Array) -> tuple[Array, Array]:
-    """query and value, the query once for each item of a batch that only the value has."""
+def _matched(query: Array, key: Array, value: Array) -> list[Array]:
+    """The three in one dtype, and the query once for each item of a batch that only the value has."""
     xp = namespace(query=query, key=key, value=value)
     *lead, _, keys = map_shape(query.shape, key.shape)
     if value.ndim < 2 or value.shape[-2] != keys:
@@ -101,4 +96,5 @@ def _with_batch_of(query: Array, key: Array, value: Array) -> tuple[Array, Array
     whole = lead_shape("the map", tuple(lead), "value", tuple(value.shape[:-2]))
     if whole != tuple(lead):
         query = xp.broadcast_to(query, (*whole, *query.shape[-2:]))
-    return query, floating(xp, value, "value")
+    arrays = [floating(xp, array, name) for array, name in ((query, "query"), (key, "key"), (value, "value"))]
+    return [xp.astype(array, xp.result_type(*arrays), copy=False) for array in arrays]

@@ -29,7 +29,7 @@ def attend(problem: Problem, value: Array) -> Array | None:
         return None
     if (problem.mask is not None or problem.bias is not None) and not all_finite(problem.xp, problem.key):
         return None  # The kernel adds −inf to masked scores, and NaN − inf is NaN.
-    query, key, value = _of_one_dtype(problem, value)
+    query, key, value = _precise_enough(problem, value)
     shaping = _shaping(problem, query.dtype)
     if shaping is None:
         return None
@@ -45,12 +45,10 @@ def attend(problem: Problem, value: Array) -> Array | None:
     return problem.xp.reshape(mixed, (*problem.shape[:-1], value.shape[-1]))
 
 
-def _of_one_dtype(problem: Problem, value: Array) -> list[Array]:
+def _precise_enough(problem: Problem, value: Array) -> list[Array]:
     """On a CPU the half-precision kernel is no faster than the float32 one, and it rounds the weights on the way."""
-    xp = problem.xp
-    dtype = xp.result_type(problem.query, value)
-    arrays = [xp.astype(array, dtype, copy=False) for array in (problem.query, problem.key, value)]
-    return [widened(xp, array) for array in arrays] if value.device.type == "cpu" else arrays
+    arrays = [problem.query, problem.key, value]
+    return [widened(problem.xp, array) for array in arrays] if value.device.type == "cpu" else arrays
 
 
 def _shaping(problem: Problem, dtype: Any) -> dict[str, Any] | None:
@@ -58,7 +56,7 @@ def _shaping(problem: Problem, dtype: Any) -> dict[str, Any] | None:
     mask, bias, shape = problem.mask, problem.bias, problem.shape
     if mask is None and bias is None:
         return {}
-    if isinstance(mask, Causal) and mask.offset in (None, 0) and bias is None and shape[-2] == shape[-1]:
+    if bias is None and mask_is_triangular(mask, shape):
         return {"is_causal": True}
     xp, everything = problem.xp, slice(None)
     tiles = [
@@ -73,6 +71,12 @@ def _shaping(problem: Problem, dtype: Any) -> dict[str, Any] | None:
         allowed = mask.tile(everything, everything, shape, like=problem.query)
         shaping = allowed if shaping is None else xp.where(allowed, shaping, -xp.inf)
     return {"attn_mask": _four_axes(shaping, shape, _heads(shaping.shape))}
+
+
+def mask_is_triangular(mask: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a mask is the one that kernels know by name: causal, with as many queries as keys."""
+    square = isinstance(mask, Causal) and shape[-2] == shape[-1]
+    return square and (mask.offset is None or (isinstance(mask.offset, int) and mask.offset == 0))
 
 
 def _four_axes(array: Array, shape: tuple[int, ...], heads: int) -> Array:

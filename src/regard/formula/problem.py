@@ -178,7 +178,7 @@ def _sinks(sinks: Array | None, like: Array, shape: tuple[int, ...]) -> Array | 
         return None
     xp = namespace(query=like, sinks=sinks)
     require_fits("sinks", sinks.shape, shape[:-2], "heads (.., H)", " Give one number for each head.")
-    return widened(xp, floating(xp, sinks, "sinks"))[..., None, None]
+    return xp.astype(floating(xp, sinks, "sinks"), widened(xp, like[..., :0]).dtype)[..., None, None]
 
 
 def _fitting(part: Part, name: str, like: Array, shape: tuple[int, ...]) -> Part:

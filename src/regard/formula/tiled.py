@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterator
 import array_api_compat as compat
 
 from .arrays import Array, Namespace, pick
-from .normalize import divided, log_of, subtractable
+from .normalize import divided, log_of, softmax, subtractable
 from .problem import Problem, grouped_matmul
 from .threads import in_parallel
 
-ROWS, COLS = (
-    1024,
-    512,
-)  # a tile of float32 is 2 MiB: in the cache, and large enough that Python's own time is lost in it
+# A tile of 1024 × 512 float32 is 2 MiB: it stays in the cache, and Python's own time is lost in the time it takes.
+ROWS = 1024
+COLS = 512
 TOGETHER = 2**24  # scores in a tile where all heads go at once, on libraries that spread the work themselves
 
 BlockOf = Callable[..., tuple[Array, ...]]  # (problem, rows, buffer, **values) -> answers of (.., rows, anything)
@@ -36,6 +35,25 @@ def attend(problem: Problem, value: Array) -> Array:
 
     (mixed,) = by_blocks(problem, problem.shape[-2], mix, value=with_ones(problem.xp, value))
     return mixed
+
+
+def weights(problem: Problem) -> Array:
+    """The whole map after all, made in blocks of rows.   -> (.., H, Q, K)"""
+
+    def share(part: Problem, rows: range, buffer: Array | None) -> tuple[Array]:
+        return (normalized(part, as_slice(rows)),)
+
+    (whole,) = by_blocks(problem, problem.shape[-2], share)
+    return whole
+
+
+def normalized(problem: Problem, rows: slice) -> Array:
+    """Some rows of the weights, with all their keys.   -> (.., H, R, K)"""
+    scores = problem.scores(rows)
+    if problem.sinks is None:
+        return softmax(scores)
+    sinks = problem.xp.broadcast_to(problem.sinks, (*scores.shape[:-1], 1))
+    return softmax(problem.xp.concat((scores, sinks), axis=-1))[..., :-1]
 
 
 def log_sum_exp(problem: Problem, rows: range, buffer: Array | None = None) -> Array:
@@ -112,8 +130,9 @@ def powers_of(problem: Problem, scores: Array, peak: Array, *, in_place: bool = 
 def tiles(problem: Problem, rows: range, buffer: Array | None = None) -> Iterator[tuple[slice, Array]]:
     """The scores of `rows`, tile by tile, without the tiles that the mask rules out."""
     first, last = problem.reach(rows)
-    for start in range(first, last, _width(problem, len(rows), buffer)):
-        cols = range(start, min(start + _width(problem, len(rows), buffer), last))
+    width = COLS if buffer is not None else max(COLS, TOGETHER // max(1, math.prod(problem.shape[:-2]) * len(rows)))
+    for left in range(first, last, width):
+        cols = range(left, min(left + width, last))
         yield as_slice(cols), rectangle(problem, rows, cols, buffer)
 
 
@@ -130,9 +149,9 @@ def by_blocks(problem: Problem, size: int, block_of: BlockOf, **values: Array) -
 
     NumPy works on one core unless told otherwise: there each head and block is a task of its own, with a buffer that
     is used again and again (fresh memory costs as much as the product that fills it). Other libraries spread the work
-    themselves: they get all heads at once.
+    themselves: they get all heads at once, and so does NumPy where a single head is too little for a task.
     """
-    if compat.is_numpy_namespace(problem.xp):
+    if compat.is_numpy_namespace(problem.xp) and problem.shape[-2] * problem.shape[-1] >= ROWS * COLS // 8:
         return _by_head_and_block(problem, size, block_of, values)
     heads = max(1, math.prod(problem.shape[:-2]))
     height = max(1, min(ROWS, TOGETHER // (COLS * heads)))
@@ -173,10 +192,3 @@ def _by_head_and_block(problem: Problem, size: int, block_of: BlockOf, values: d
     answers = in_parallel(work, [(head, block) for head in heads for block in blocks(size)])
     joined = (problem.xp.concat(parts, axis=0) for parts in zip(*answers, strict=True))  # head after head
     return tuple(problem.xp.reshape(whole, (*problem.shape[:-2], size, whole.shape[-1])) for whole in joined)
-
-
-def _width(problem: Problem, rows: int, buffer: Array | None) -> int:
-    """Columns of a tile: what the buffer holds, or what is worth doing at once with all heads."""
-    if buffer is not None:
-        return COLS
-    return max(COLS, TOGETHER // max(1, math.prod(problem.shape[:-2]) * rows))
