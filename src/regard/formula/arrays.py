@@ -45,12 +45,13 @@ def namespace(**arrays: Array) -> Namespace:
                 f"Make it one first, for example numpy.asarray({name})."
             )
     libraries = {name: compat.array_namespace(array) for name, array in arrays.items()}
-    if len({id(xp) for xp in libraries.values()}) > 1:
+    first = next(iter(libraries.values()))
+    if any(xp is not first for xp in libraries.values()):
         kinds = ", ".join(
             f"{name} from {xp.__name__.removeprefix('array_api_compat.')}" for name, xp in libraries.items()
         )
         raise DtypeError(f"the arrays come from different libraries: {kinds}. Convert them to one.")
-    return next(iter(libraries.values()))
+    return first
 
 
 def is_real_floating(xp: Namespace, dtype: Any) -> bool:
@@ -92,7 +93,7 @@ def all_finite(xp: Namespace, array: Array) -> bool | None:
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
     """The shape that all broadcast to, or None where they do not fit."""
-    rank = max((len(shape) for shape in shapes), default=0)
+    rank = max(map(len, shapes))
     result = []
     for axis in range(-rank, 0):
         sizes = {shape[axis] for shape in shapes if len(shape) >= -axis} - {1}

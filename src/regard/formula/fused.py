@@ -11,7 +11,7 @@ from typing import Any
 
 import array_api_compat as compat
 
-from .arrays import Array, all_finite, broadcast_shapes, widened
+from .arrays import Array, Namespace, all_finite, broadcast_shapes, widened
 from .masks.places import Causal
 from .problem import Problem
 
@@ -42,7 +42,15 @@ def attend(problem: Problem, value: Array) -> Array | None:
         enable_gqa=heads != key_heads,
         **shaping,
     )
+    if "attn_mask" in shaping:
+        mixed = _zero_where_nothing_is_seen(problem.xp, mixed, shaping["attn_mask"])
     return problem.xp.reshape(mixed, (*problem.shape[:-1], value.shape[-1]))
+
+
+def _zero_where_nothing_is_seen(xp: Namespace, mixed: Array, mask: Array) -> Array:
+    """On a GPU some of PyTorch's kernels give the mean of the values to a row that may attend to nothing."""
+    seen = mask if xp.isdtype(mask.dtype, "bool") else mask != -xp.inf
+    return xp.where(xp.any(seen, axis=-1, keepdims=True), mixed, 0.0)
 
 
 def _precise_enough(problem: Problem, value: Array) -> list[Array]:

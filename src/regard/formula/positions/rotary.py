@@ -96,7 +96,7 @@ def angles(places: Array, frequencies: list[float]) -> tuple[Array, Array]:
     In float64 where the library has it: at place 100,000 float32 is already 0.004 radians off.
     """
     library = Library.of(places)
-    floats = library.xp.__array_namespace_info__().dtypes(kind="real floating")
+    floats = library.xp.__array_namespace_info__().dtypes(device=library.device, kind="real floating")
     widest = floats.get("float64", floats["float32"])
     turned = library.xp.astype(places, widest)[..., None] * library.asarray(frequencies, dtype=widest)
     return library.xp.cos(turned), library.xp.sin(turned)

@@ -1,0 +1,114 @@
+"""Keys and values of tokens already seen, kept from one step of decoding to the next."""
+
+# B batch, G key heads, K keys, D head width
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ..errors import DtypeError, OptionError, ShapeError
+from .options import require_count
+
+
+class KeyValueCache:
+    """The keys and values of one attention layer; empty at first.
+
+    Their room grows by doubling, so that n steps copy O(n) tokens and not O(n²). Where gradients are followed the
+    room is made anew instead, since autograd forbids writing into what it has kept.
+    """
+
+    def __init__(self) -> None:
+        self.length = 0
+        self._rooms: tuple[Tensor, Tensor] | None = None  # keys and values, (B, G, room, D)
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Keep the keys and values of further tokens; all that are kept so far come back.   (B, G, K, D) twice"""
+        self._require_fitting(key, value)
+        if self._rooms is None:
+            self._rooms = (key, value)
+        else:
+            old, length = self._rooms, self.length
+            self._rooms = (_extended(old[0], length, key), _extended(old[1], length, value))
+        self.length += key.shape[2]
+        return self.kept()
+
+    def kept(self) -> tuple[Tensor, Tensor]:
+        """The keys and values kept so far, (B, G, length, D) each."""
+        if self._rooms is None:
+            raise ShapeError("the cache is empty: nothing was appended to it yet.")
+        keys, values = self._rooms
+        return keys[:, :, : self.length], values[:, :, : self.length]
+
+    def reorder(self, index: Tensor) -> None:
+        """Item i becomes a copy of item index[i], as in beam search, where some beams go on twice and others end."""
+        if not isinstance(index, Tensor) or index.ndim != 1 or index.dtype not in (torch.int64, torch.int32):
+            given = f"{index.dtype} {tuple(index.shape)}" if isinstance(index, Tensor) else f"a {type(index).__name__}"
+            raise DtypeError(f"index is {given}; it must be a tensor of whole numbers, (batch,): whom to go on from.")
+        if self._rooms is not None:
+            keys, values = self._rooms
+            self._rooms = (keys.index_select(0, index), values.index_select(0, index))
+
+    def _require_fitting(self, key: Tensor, value: Tensor) -> None:
+        if key.ndim != 4 or key.shape[:3] != value.shape[:3]:
+            raise ShapeError(
+                f"key {tuple(key.shape)}, value {tuple(value.shape)}; both must be (batch, key heads, tokens, width)."
+            )
+        for name, new, room in zip(("key", "value"), (key, value), self._rooms or (), strict=False):
+            if (*new.shape[:2], new.shape[3]) != (*room.shape[:2], room.shape[3]):
+                raise ShapeError(
+                    f"{name} {tuple(new.shape)} does not continue what the cache keeps, "
+                    f"{(*room.shape[:2], self.length, room.shape[3])}; only the tokens may differ. Start a new cache."
+                )
+
+
+class BlockCache:
+    """What one block keeps: of its own tokens, and of the source it looks at (computed once)."""
+
+    def __init__(self) -> None:
+        self.own, self.source = KeyValueCache(), KeyValueCache()
+
+    def reorder(self, index: Tensor) -> None:
+        """Item i becomes a copy of item index[i]."""
+        self.own.reorder(index)
+        self.source.reorder(index)
+
+
+class StackCache:
+    """What a whole encoder or decoder keeps, block by block."""
+
+    def __init__(self, depth: int) -> None:
+        self.blocks: Sequence[BlockCache] = tuple(BlockCache() for _ in range(require_count("depth", depth)))
+
+    @staticmethod
+    def of(cache: "StackCache | None", depth: int) -> Sequence[BlockCache | None]:
+        """One cache for each of `depth` blocks, or none for any."""
+        if cache is None:
+            return (None,) * depth
+        if not isinstance(cache, StackCache) or len(cache.blocks) != depth:
+            given = f"for {len(cache.blocks)} blocks" if isinstance(cache, StackCache) else f"a {type(cache).__name__}"
+            raise OptionError(f"the cache is {given} and there are {depth} blocks; make it with new_cache().")
+        return cache.blocks
+
+    @property
+    def length(self) -> int:
+        """How many tokens it has seen, which is the place of the next one."""
+        return self.blocks[0].own.length
+
+    def reorder(self, index: Tensor) -> None:
+        """Item i becomes a copy of item index[i]."""
+        for block in self.blocks:
+            block.reorder(index)
+
+
+def _extended(room: Tensor, length: int, new: Tensor) -> Tensor:
+    """The room with `new` behind its first `length` tokens; a room twice as large where it is full."""
+    total = length + new.shape[2]
+    if torch.is_grad_enabled() and (new.requires_grad or room.requires_grad):
+        return torch.cat((room[:, :, :length], new), dim=2)
+    if total > room.shape[2]:
+        larger = room.new_empty((*room.shape[:2], max(total, 2 * length), room.shape[3]))
+        larger[:, :, :length] = room[:, :, :length]
+        room = larger
+    room[:, :, length:total] = new
+    return room
