@@ -1,0 +1,51 @@
+# make run    see attention worked out in the terminal (installs the core only)
+# make test   lint, types and tests (installs everything the tests need)
+# Each does all of its own set-up in .venv; only Python 3.11+ and make are needed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+TEXT ?= 我 喜欢 学习 AI 技术
+
+.PHONY: run test lint check format pictures benchmark clean
+
+run: $(VENV)/.core
+	$(BIN)/regard explain "$(TEXT)"
+
+test: lint check
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+check: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+pictures: $(VENV)/.test
+	$(BIN)/python docs/pictures.py
+
+benchmark: $(VENV)/.test
+	$(BIN)/python benchmarks/formula.py
+
+clean:
+	rm -rf $(VENV)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Regard needs Python 3.11 or newer and $(PYTHON) is %d.%d; give another: make run PYTHON=python3.12" % sys.version_info[:2])'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing the core into $(VENV) …"
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing what the tests need into $(VENV) …"
+	$(PIP) --editable ".[test]"
+	@touch $@ $(VENV)/.core

@@ -1,0 +1,1 @@
+"""Weights → pictures: in the terminal, as plots."""

@@ -1,0 +1,60 @@
+"""Who may import whom, and what `import regard` may load."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "regard"
+ARRAY_LIBRARIES = {"numpy", "torch", "jax", "cupy"}
+
+# room: what its files may import of ours, and what of others they must not
+ROOMS = {
+    "formula": ({"errors", "formula"}, {*ARRAY_LIBRARIES, "transformers", "matplotlib", "rich", "typer"}),
+    "text": ({"errors", "text"}, {"torch", "transformers", "matplotlib"}),
+    "model": ({"errors", "formula", "model"}, {"transformers", "matplotlib", "rich", "typer", "jax"}),
+    "explain.py": ({"errors", "formula", "text"}, {"torch", "transformers", "matplotlib", "rich", "typer"}),
+    "view": ({"errors", "formula", "explain", "view"}, {"torch", "transformers", "jax"}),
+}
+
+
+def imports(path):
+    """Every module a file imports, absolute, with the relative ones resolved."""
+    package = ["regard", *path.relative_to(SOURCE).parts[:-1]]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*start, *([node.module] if node.module else [])])
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_what_it_may(room):
+    ours, never = ROOMS[room]
+    files = sorted((SOURCE / room).rglob("*.py")) or [SOURCE / room]
+    assert files
+    for path in files:
+        for module in imports(path):
+            root, *rest = module.split(".")
+            assert root not in never, f"{path.relative_to(SOURCE)} imports {module}"
+            if root == "regard" and rest and (SOURCE / rest[0]).exists() | (SOURCE / f"{rest[0]}.py").exists():
+                assert rest[0] in ours, f"{path.relative_to(SOURCE)} imports {module}"
+
+
+def test_importing_regard_and_the_formula_is_light():
+    heavy = ["torch", "transformers", "matplotlib", "jax", "typer", "rich"]
+    program = f"import sys, regard, regard.formula; print([name for name in {heavy} if name in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
+def test_every_module_says_in_one_line_what_it_is():
+    for path in SOURCE.rglob("*.py"):
+        line = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()
+        assert line, path
+        assert len(line[0]) < 120, path
