@@ -16,6 +16,7 @@ ROOMS = {
     "text": ({"errors", "text"}, {"torch", "transformers", "matplotlib"}),
     "model": ({"errors", "formula", "model"}, {"transformers", "matplotlib", "rich", "typer", "jax"}),
     "explain.py": ({"errors", "formula", "text"}, {"torch", "transformers", "matplotlib", "rich", "typer"}),
+    "lessons": ({"errors", "formula", "lessons", "view"}, {"transformers", "typer", "jax"}),
     "view": ({"errors", "formula", "explain", "view"}, {"torch", "transformers", "jax"}),
 }
 
@@ -46,9 +47,15 @@ def test_a_room_imports_only_what_it_may(room):
                 assert rest[0] in ours, f"{path.relative_to(SOURCE)} imports {module}"
 
 
-def test_importing_regard_and_the_formula_is_light():
-    heavy = ["torch", "transformers", "matplotlib", "jax", "typer", "rich"]
-    program = f"import sys, regard, regard.formula; print([name for name in {heavy} if name in sys.modules])"
+@pytest.mark.parametrize(
+    ("modules", "heavy"),
+    [
+        ("regard, regard.formula", ["torch", "transformers", "matplotlib", "jax", "typer", "rich"]),
+        ("regard.lessons, regard.cli, regard.view.terminal", ["torch", "transformers", "matplotlib", "jax"]),
+    ],
+)
+def test_imports_are_light(modules, heavy):
+    program = f"import sys, {modules}; print([name for name in {heavy} if name in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
 

@@ -21,7 +21,7 @@ def test_sinusoidal_is_the_formula(library):
 
 def test_sinusoidal_from_a_place_and_of_odd_width():
     np.testing.assert_array_equal(positions.sinusoidal(3, 6, start=7), positions.sinusoidal(10, 6)[7:])
-    expected = np.sin(np.outer(range(4), 10000.0 ** (-np.arange(2) / 3)))
+    expected = np.sin(np.outer(range(4), 10000.0 ** (-2 * np.arange(2) / 5)))
     np.testing.assert_allclose(positions.sinusoidal(4, 5)[:, :4:2], expected)
     assert positions.sinusoidal(0, 4).shape == (0, 4)
     assert positions.sinusoidal(3, 4).dtype == np.float64

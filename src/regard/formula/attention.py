@@ -9,11 +9,9 @@ from . import fused, tiled
 from .arrays import Array, all_finite, floating, namespace, widened
 from .masks import Mask
 from .positions import Bias
-from .problem import EVERYTHING, Problem, grouped_matmul, lead_shape, map_shape
+from .problem import EVERYTHING, WORTH_HOLDING, Problem, grouped_matmul, lead_shape, map_shape
 
 __all__ = ["attend", "scores", "weights"]
-
-WORTH_HOLDING = 2**22  # scores: a larger map falls out of the caches, and tiles are faster as well as smaller
 
 
 def scores(

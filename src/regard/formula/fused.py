@@ -13,7 +13,7 @@ import array_api_compat as compat
 
 from .arrays import Array, Namespace, all_finite, broadcast_shapes, widened
 from .masks.places import Causal
-from .problem import Problem
+from .problem import WORTH_HOLDING, Problem
 
 DENSE_AT_MOST = 2**24  # numbers of a mask or bias written out for the kernel, which knows causal and arrays only
 
@@ -24,6 +24,8 @@ def attend(problem: Problem, value: Array) -> Array | None:
         return None
     if value.shape[-1] != problem.query.shape[-1] or 0 in (*problem.shape, *value.shape):
         return None
+    if value.dtype == problem.xp.float32 and value.device.type != "cpu" and math.prod(problem.shape) <= WORTH_HOLDING:
+        return None  # On a GPU its exponentials are rough, which shows in float32; a small map costs little.
     heads, key_heads, value_heads = (_heads(shape) for shape in (problem.shape, problem.key.shape, value.shape))
     if key_heads != value_heads or broadcast_shapes(problem.shape[:-3], value.shape[:-3]) != problem.shape[:-3]:
         return None

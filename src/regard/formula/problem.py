@@ -15,6 +15,7 @@ from .masks.mask import Mask, as_mask
 from .positions.bias import Bias, as_bias
 
 EVERYTHING = slice(None)
+WORTH_HOLDING = 2**22  # scores: a larger map falls out of the caches, and tiles are faster as well as smaller
 Part = TypeVar("Part", Mask, Bias)
 
 

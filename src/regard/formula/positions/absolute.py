@@ -2,7 +2,7 @@
 
 from ...errors import OptionError, ShapeError
 from ..arrays import Array, Library, namespace
-from .rotary import angles, frequencies
+from .rotary import angles
 
 
 def sinusoidal(n: int, width: int, *, start: int = 0, base: float = 10000.0, like: Array | None = None) -> Array:
@@ -15,8 +15,9 @@ def sinusoidal(n: int, width: int, *, start: int = 0, base: float = 10000.0, lik
             f"sinusoidal positions for {n} tokens of width {width}; give 0 or more tokens and a width of 1 or more."
         )
     library = Library.of(like)
-    cos, sin = angles(library.arange(start, start + n), frequencies(width + width % 2, base))
-    pairs = library.xp.reshape(library.xp.stack((sin, cos), axis=-1), (n, width + width % 2))[:, :width]
+    pairs = (width + 1) // 2  # of an odd width the last cos is left out
+    cos, sin = angles(library.arange(start, start + n), [base ** (-2 * pair / width) for pair in range(pairs)])
+    pairs = library.xp.reshape(library.xp.stack((sin, cos), axis=-1), (n, 2 * pairs))[:, :width]
     return pairs if like is None else library.xp.astype(pairs, like.dtype)
 
 

@@ -1,0 +1,9 @@
+"""What the tests of the lessons share."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20)
