@@ -45,85 +45,71 @@ def extra(call: str, length: int = LENGTH) -> float:
     return peak_extra_memory(prepare, call)
 
 
-def numpy_rows(rounds: int) -> list[list[str]]:
+def numpy_table(rounds: int) -> list[list[str]]:
     query, key, value = arrays()
-    exact = lesson(*(array[:, :512].astype(np.float64) if array is query else array for array in (query, key, value)))
+    exact = lesson(query[:, :512].astype(np.float64), key, value)
     assert np.max(np.abs(attend(query, key, value)[:, :512] - exact)) < 1e-5
+    calls = {"lesson": "lesson(*a)", "float32": "lesson_float32(*a)", "attend": "attend(*a)",
+             "causal": "attend(*a, masks.causal())"}  # fmt: skip
+    names = {"lesson": "lesson code as written", "float32": "lesson code kept in float32", "attend": "`attend`",
+             "causal": "`attend`, causal"}  # fmt: skip
     seconds = interleaved(
         rounds,
         lesson=lambda: lesson(query, key, value),
-        lesson_float32=lambda: lesson_float32(query, key, value),
+        float32=lambda: lesson_float32(query, key, value),
         attend=lambda: attend(query, key, value),
         causal=lambda: attend(query, key, value, masks.causal()),
     )
-    memory = {
-        "lesson": extra("lesson(*a)"), "lesson_float32": extra("lesson_float32(*a)"),
-        "attend": extra("attend(*a)"), "causal": extra("attend(*a, masks.causal())"),
-    }  # fmt: skip
-    named = {
-        "lesson": "NumPy, lesson code as written", "lesson_float32": "NumPy, lesson code kept in float32",
-        "attend": "NumPy, `attend`", "causal": "NumPy, `attend`, causal",
-    }  # fmt: skip
-    return [
-        [
-            named[name], f"{LENGTH}", f"{seconds[name]:.3f} s", f"{memory[name]:.0f} MiB",
-            f"{seconds['lesson'] / seconds[name]:.2f}× / {seconds['lesson_float32'] / seconds[name]:.2f}×",
-            f"1/{memory['lesson'] / memory[name]:.0f} / 1/{memory['lesson_float32'] / memory[name]:.0f}",
-        ]
-        for name in named
-    ]  # fmt: skip
+    memory = {name: extra(call) for name, call in calls.items()}
+    rows = [["NumPy", "tokens", "time", "against the lesson", "and in float32", "extra memory", "of the lesson's",
+             "and in float32"]]  # fmt: skip
+    for name, label in names.items():
+        faster = (f"{seconds[lessons] / seconds[name]:.1f}× faster" for lessons in ("lesson", "float32"))
+        smaller = (f"1/{memory[lessons] / memory[name]:.0f}" for lessons in ("lesson", "float32"))
+        ours = name in ("attend", "causal")
+        rows.append([
+            label, f"{LENGTH:,}", f"{seconds[name]:.3f} s", *(faster if ours else ("", "")),
+            f"{memory[name]:,.0f} MiB", *(smaller if ours else ("", "")),
+        ])  # fmt: skip
+    return [*rows, long_row()]
 
 
 def long_row() -> list[str]:
     query, key, value = arrays(LONG)
     seconds = interleaved(1, attend=lambda: attend(query, key, value))["attend"]
-    memory = extra("attend(*a)", LONG)
-    return ["NumPy, `attend`", f"{LONG}", f"{seconds:.1f} s", f"{memory:.0f} MiB", "", ""]
+    return ["`attend`", f"{LONG:,}", f"{seconds:.1f} s", "", "", f"{extra('attend(*a)', LONG):,.0f} MiB", "", ""]
 
 
-def torch_rows(rounds: int) -> list[list[str]]:
+def torch_table(rounds: int) -> list[list[str]]:
     query, key, value = (torch.from_numpy(array) for array in arrays())
     batch = [array[None] for array in (query, key, value)]
     kernel = torch.nn.functional.scaled_dot_product_attention
-    seconds = interleaved(
-        3 * rounds,
-        kernel=lambda: kernel(*batch),
-        attend=lambda: attend(query, key, value),
-        kernel_causal=lambda: kernel(*batch, is_causal=True),
-        causal=lambda: attend(query, key, value, masks.causal()),
-    )
-    memory = {
-        "kernel": extra("sdpa(*[x[None] for x in t])"), "attend": extra("attend(*t)"),
-        "kernel_causal": extra("sdpa(*[x[None] for x in t], is_causal=True)"),
-        "causal": extra("attend(*t, masks.causal())"),
-    }  # fmt: skip
-    named = {
-        "kernel": ("PyTorch, its own kernel", "kernel"), "attend": ("PyTorch, `attend`", "kernel"),
-        "kernel_causal": ("PyTorch, its own kernel, causal", "kernel_causal"),
-        "causal": ("PyTorch, `attend`, causal", "kernel_causal"),
-    }  # fmt: skip
-    return [
-        [label, f"{LENGTH}", f"{seconds[name]:.3f} s", f"{memory[name]:.0f} MiB",
-         f"{seconds[against] / seconds[name]:.3f}× of its kernel", ""]
-        for name, (label, against) in named.items()
-    ]  # fmt: skip
+    rows = [["PyTorch", "tokens", "time", "against the kernel", "extra memory"]]
+    for label, options, mask in (("", {}, None), (", causal", {"is_causal": True}, masks.causal())):
+        seconds = interleaved(
+            3 * rounds,
+            kernel=lambda options=options: kernel(*batch, **options),
+            attend=lambda mask=mask: attend(query, key, value, mask),
+        )
+        memory = {
+            "kernel": extra(f"sdpa(*[x[None] for x in t], is_causal={bool(options)})"),
+            "attend": extra(f"attend(*t, {'masks.causal()' if mask else None})"),
+        }
+        rows += [
+            [f"{name}{label}", f"{LENGTH:,}", f"{seconds[which]:.3f} s",
+             f"{seconds[which] / seconds['kernel']:.3f} of its time", f"{memory[which]:.0f} MiB"]
+            for which, name in (("kernel", "scaled_dot_product_attention"), ("attend", "`attend`"))
+        ]  # fmt: skip
+    return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     rounds = parser.parse_args().rounds
-    head = [
-        "what",
-        "tokens",
-        "time",
-        "peak extra memory",
-        "speed: against lesson / lesson in float32",
-        "memory: likewise",
-    ]
-    rows = [head, *numpy_rows(rounds), long_row(), *torch_rows(rounds)]
     title = f"Attention of {HEADS} heads, width {WIDTH}, float32"
-    publish("formula", title, f"Medians of one run, calls in turn. {machine('numpy', 'torch')}.", rows)
+    facts = f"Medians of one run, calls in turn. {machine('numpy', 'torch')}."
+    publish("formula", title, facts, numpy_table(rounds), torch_table(rounds))
 
 
 if __name__ == "__main__":

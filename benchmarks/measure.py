@@ -53,16 +53,19 @@ print(status("VmHWM") - before)
     return float(done.stdout.split()[-1])
 
 
-def publish(name: str, title: str, facts: str, rows: list[list[str]]) -> None:
-    """Print a table and keep it in results/, as Markdown."""
-    head, *body = rows
-    lines = ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *body)]
-    text = f"# {title}\n\n{facts}\n\n" + "\n".join(lines) + "\n"
+def publish(name: str, title: str, facts: str, *tables: list[list[str]]) -> None:
+    """Print tables, each with its head first, and keep them in results/, as Markdown."""
+    text = "\n\n".join((f"# {title}", facts, *map(_markdown, tables))) + "\n"
     RESULTS.mkdir(exist_ok=True)
     unfinished = RESULTS / f".{name}.md"
     unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(RESULTS / f"{name}.md")
     print(text)
+
+
+def _markdown(rows: list[list[str]]) -> str:
+    head, *body = rows
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *body))
 
 
 def _processor() -> str:

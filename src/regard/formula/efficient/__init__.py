@@ -1,1 +1,1 @@
-"""Attention in less than n² steps. Nothing here yet."""
+"""Attention in less than n² steps. The place is kept for it."""
