@@ -12,6 +12,7 @@ import pytest
 import torch
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+IMDB = EXAMPLES.parents[1] / "shared" / "data" / "imdb" / "train.jsonl.xz"
 NAMES = ["five_parts", "heads_and_masks", "sentence_encoder", "step_by_step", "thousand_reviews"]
 
 
@@ -136,3 +137,10 @@ def test_sentence_encoder(run, tmp_path):
     assert alike["我 喜欢 猫"][2] > 0.7 > 0.1 > abs(alike["我 喜欢 猫"][3])
     assert alike["learn AI"][4] > 0.9
     assert pictures(tmp_path) == ["alignment.png", "sentence.png"]
+
+
+@pytest.mark.skipif(not IMDB.exists(), reason="no IMDb reviews beside the checkout: tried on made-up ones only")
+def test_thousand_reviews_of_imdb(run):
+    text = run("thousand_reviews")
+    assert "train.jsonl.xz" in text.splitlines()[0]
+    check_reviews(text, 1000)
