@@ -1,6 +1,7 @@
 """Who may import whom, and what `import regard` may load."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ ROOMS = {
     "model": ({"errors", "formula", "model"}, {"transformers", "matplotlib", "rich", "typer", "jax"}),
     "explain.py": ({"errors", "formula", "text"}, {"torch", "transformers", "matplotlib", "rich", "typer"}),
     "lessons": ({"errors", "formula", "lessons", "view"}, {"transformers", "typer", "jax"}),
-    "view": ({"errors", "formula", "explain", "view"}, {"torch", "transformers", "jax"}),
+    "view": ({"errors", "explain", "view"}, {"torch", "transformers", "jax"}),
 }
 
 
@@ -32,6 +33,21 @@ def imports(path):
             base = ".".join([*start, *([node.module] if node.module else [])])
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def test_lessons_need_torch_in_one_file_only():
+    files = {path.name for path in (SOURCE / "lessons").glob("*.py") if "torch" in set(imports(path))}
+    assert files == {"torch.py"}
+
+
+def test_the_table_of_contributing_is_what_is_held_here():
+    text = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    told = {
+        name.strip("/"): set(re.findall(r"`([\w.]+)`", allowed)) - {"errors", "torch.py"}
+        for name, allowed in re.findall(r"^\| `([\w./]+)` \|[^|]*\|([^|]*)\|", text, flags=re.M)
+    }
+    held = {name: {room.strip("/") for room in ours} - {"errors", name} for name, (ours, _) in ROOMS.items()}
+    assert {name: allowed for name, allowed in told.items() if name != "cli.py"} == held
 
 
 @pytest.mark.parametrize("room", ROOMS)

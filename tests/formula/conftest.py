@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from regard.formula import attention, fused, tiled
+
 LIBRARIES = {
     "numpy": np.asarray,
     "torch": lambda array: torch.tensor(np.asarray(array)),
@@ -40,3 +42,17 @@ def library(request):
 @pytest.fixture
 def rng():
     return np.random.default_rng(20)
+
+
+@pytest.fixture
+def small_tiles(monkeypatch):
+    """Every problem goes through many small tiles, however small it is."""
+    shrink(monkeypatch)
+
+
+def shrink(patch):
+    patch.setattr(attention, "WORTH_HOLDING", 0)
+    patch.setattr(tiled, "ROWS", 9)
+    patch.setattr(tiled, "COLS", 7)
+    patch.setattr(tiled, "TOGETHER", 500)
+    patch.setattr(fused, "attend", lambda problem, value: None)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from regard.formula import attend, attention, masks
+from regard.formula import attend, masks
 from tests import reference
 from tests.formula.conftest import LIBRARIES, numbers
 
@@ -39,10 +39,9 @@ def error(answer, exact):
 @pytest.mark.parametrize("tiles", [False, True], ids=["whole", "tiles"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("library", NAMES)
-def test_error_is_at_most_twice_that_of_the_math_path(library, dtype, tiles, monkeypatch):
+def test_error_is_at_most_twice_that_of_the_math_path(library, dtype, tiles, request):
     if tiles:
-        monkeypatch.setattr(attention, "WORTH_HOLDING", 0)
-        monkeypatch.setattr(attention.fused, "attend", lambda problem, value: None)
+        request.getfixturevalue("small_tiles")
 
     @settings(max_examples=EXAMPLES.get(library, 25), deadline=None)
     @given(

@@ -76,9 +76,29 @@ def test_terms_that_make_no_sense(terms, kind, words):
             call()
 
 
-def test_a_rectangle_in_steps_is_refused():
-    with pytest.raises(OptionError, match="steps of 2"):
-        weights(array(4, 8), array(6, 8), rows=slice(0, 4, 2), cols=slice(0, 2))
+def test_a_rectangle_is_taken_by_slices_without_steps():
+    with pytest.raises(OptionError, match=r"rows .* in steps of 2"):
+        weights(array(4, 8), array(6, 8), rows=slice(0, 4, 2))
+    with pytest.raises(DtypeError, match=r"rows is 3; .*rows=slice\(3, 4\)"):
+        weights(array(4, 8), array(6, 8), rows=3)
+    with pytest.raises(DtypeError, match="cols is 2"):
+        weights(array(4, 8), array(6, 8), cols=2)
+
+
+def test_a_learned_scale_does_not_lose_its_gradient_in_silence():
+    query, scale = torch.zeros(3, 4), torch.tensor(0.5, requires_grad=True)
+    for terms in ({"scale": scale}, {"softcap": scale}):
+        with pytest.raises(DtypeError, match=r"is an array.*multiplied into the query"):
+            attend(query, query, query, **terms)
+    assert attend(query, query, query, scale=np.float32(0.5)).shape == (3, 4)
+
+
+def test_arrays_on_two_devices():
+    here, there = torch.zeros(3, 4), torch.zeros(3, 4, device="meta")
+    with pytest.raises(DtypeError, match="query on cpu, key on meta"):
+        attend(here, there, here)
+    with pytest.raises(DtypeError, match="query on cpu, mask on meta"):
+        attend(here, here, here, torch.ones(3, 3, dtype=torch.bool, device="meta"))
 
 
 def test_every_error_has_one_base_and_the_usual_kind():

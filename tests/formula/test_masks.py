@@ -85,7 +85,7 @@ def test_each_cell(library, name, n_q):
 
 
 @pytest.mark.parametrize(("name", "n_q"), [*itertools.product(CASES, (5, 3, 7)), *itertools.product(SQUARE_ONLY, (5,))])
-def test_rectangles_items_and_spans_agree_with_the_whole(name, n_q):
+def test_rectangles_and_items_agree_with_the_whole(name, n_q):
     make, allow = {**CASES, **SQUARE_ONLY}[name]
     expected, mask, shape = cell_by_cell(allow, n_q, 5), make(np.asarray), (2, n_q, 5)
     for item in range(2):
@@ -94,16 +94,13 @@ def test_rectangles_items_and_spans_agree_with_the_whole(name, n_q):
             rows, alone = range(start, stop), expected[item, start:stop]
             tile = one.tile(slice(start, stop), slice(1, 4), shape[1:])
             np.testing.assert_array_equal(np.broadcast_to(tile, (stop - start, 3)), alone[:, 1:4])
-            first, last = one.reach(rows, shape[1:])
-            assert not alone[:, :first].any()
-            assert not alone[:, last:].any()
-            first, last = one.clear(rows, shape[1:])
-            assert alone[:, first:last].all()
-            first, last = mask.reach(rows, shape)
-            assert not expected[:, start:stop, :first].any()
-            assert not expected[:, start:stop, last:].any()
-            first, last = mask.clear(rows, shape)
-            assert expected[:, start:stop, first:last].all()
+            for left, right in itertools.combinations(range(6), 2):
+                cols = range(left, right)
+                for seen, cells in (
+                    (one.sees(rows, cols, shape[1:]), alone[:, left:right]),
+                    (mask.sees(rows, cols, shape), expected[:, start:stop, left:right]),
+                ):
+                    assert seen is None or (cells.all() if seen else not cells.any())
 
 
 def test_an_array_for_each_item_and_head_is_picked_apart():
@@ -113,13 +110,44 @@ def test_an_array_for_each_item_and_head_is_picked_apart():
         np.testing.assert_array_equal(one.dense(3, 5), np.broadcast_to(given, allowed.shape)[1, 3])
 
 
-def test_spans_spare_work():
+def test_whole_tiles_are_known_where_they_can_be():
     shape, rows = (10000, 10000), range(5000, 5100)
-    assert masks.causal().reach(rows, shape) == (0, 5100)
-    assert masks.causal().clear(rows, shape) == (0, 5001)
-    assert masks.window(50, 10).reach(rows, shape) == (4950, 5110)
-    assert masks.window(500, 0).clear(rows, shape) == (4599, 5001)
-    assert (masks.causal() & masks.padding([100])).reach(rows, (1, *shape)) == (0, 100)
+    for mask, left, right, seen in (
+        (masks.causal(), 0, 5001, True),
+        (masks.causal(), 4000, 5002, None),
+        (masks.causal(), 5100, 5200, False),
+        (masks.causal(10), 0, 5011, True),
+        (masks.window(500, 0), 4599, 5001, True),
+        (masks.window(500, 0), 4598, 5001, None),
+        (masks.window(50, 10), 0, 4950, False),
+        (masks.window(50, 10), 5110, 6000, False),
+        (masks.window(right=3), 0, 5004, True),
+        (masks.blocks(5000), 5000, 10000, True),
+        (masks.blocks(5000), 0, 5000, False),
+        (masks.padding(100), 0, 100, True),
+        (masks.padding(100), 100, 101, False),
+        (masks.global_tokens([0, 5050]), 1, 100, None),
+        (masks.global_tokens([0, 6000]), 1, 100, False),
+        (masks.window(50, 10) | masks.global_tokens([0]), 1, 4950, False),
+        (masks.window(50, 10) | masks.global_tokens([0]), 0, 4950, None),
+        (masks.causal() & masks.padding(100), 100, 200, False),
+        (masks.causal() & masks.padding(100), 0, 100, True),
+        (masks.causal() & np.ones(10000, bool), 5100, 5200, False),
+        (~masks.causal(), 0, 5001, False),
+        (~masks.causal(), 5100, 5200, True),
+    ):
+        assert mask.sees(rows, range(left, right), shape) is seen
+
+
+def test_what_is_dense_goes_in_again(library, rng):
+    """With as many items as heads, where a plain (batch, queries, keys) would be read as (heads, queries, keys)."""
+    query, key, value = (library(rng.normal(size=(2, 2, 3, 4)).astype(np.float32)) for _ in range(3))
+    mask = masks.padding([1, 3]) & masks.causal()
+    expected = numbers(attend(query, key, value, mask))
+    for again in (mask.dense(2, 2, 3, 3, like=query), masks.from_binary(mask.binary(2, 2, 3, 3, like=query))):
+        np.testing.assert_array_equal(numbers(attend(query, key, value, again)), expected)
+    assert mask.dense(2, 1, 3, 3, like=query).shape == (2, 1, 3, 3)
+    assert mask.dense(3, like=query).shape == (2, 3, 3)
 
 
 def test_a_structured_mask_never_becomes_the_map():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from regard.errors import OptionError, ShapeError
-from regard.formula import attend, attention, masks, positions, tiled, weights
-from tests.formula.conftest import numbers
+from regard.formula import attend, masks, positions, weights
+from tests.formula.conftest import numbers, shrink
 
 
 def test_sinusoidal_is_the_formula(library):
@@ -134,7 +134,8 @@ class TestT5:
         exact = buckets // 2
         if distance < exact:
             return first + distance
-        step = exact + int(math.log(distance / exact) / math.log(farthest / exact) * (buckets - exact))
+        # in float32, as T5 was trained: at exact powers another precision may fall on the other side of a step
+        step = exact + int(np.log(np.float32(distance) / exact) / math.log(farthest / exact) * (buckets - exact))
         return first + min(step, buckets - 1)
 
     @pytest.mark.parametrize("both_ways", [True, False])
@@ -142,9 +143,7 @@ class TestT5:
         distances = np.arange(-300, 301)
         expected = [self.bucket_by_hand(int(far), both_ways, 32, 128) for far in distances]
         answer = numbers(positions.t5_buckets(library(distances), both_ways=both_ways))
-        # At exact powers the logarithm may fall on either side of a step.
-        assert np.mean(answer == expected) > 0.99
-        assert np.max(np.abs(answer - np.asarray(expected))) <= 1
+        np.testing.assert_array_equal(answer, expected)
 
     def test_the_table_is_looked_up_by_distance(self, library, rng):
         query, key, table = (rng.normal(size=size).astype(np.float32) for size in ((4, 6, 8), (4, 6, 8), (32, 4)))
@@ -161,10 +160,7 @@ def test_a_bias_is_the_same_in_tiles(library, rng, monkeypatch):
     for bias in (positions.alibi(4), positions.t5(table, both_ways=False), dense):
         whole = numbers(attend(query, key, value, masks.causal(), bias=bias, softcap=20.0))
         with monkeypatch.context() as patch:
-            patch.setattr(attention, "WORTH_HOLDING", 0)
-            patch.setattr(tiled, "ROWS", 9)
-            patch.setattr(tiled, "COLS", 7)
-            patch.setattr(tiled, "TOGETHER", 7 * 7 * 8)
+            shrink(patch)
             tiles = numbers(attend(query, key, value, masks.causal(), bias=bias, softcap=20.0))
         np.testing.assert_allclose(tiles, whole, atol=1e-6)
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from threadpoolctl import ThreadpoolController
 
-from regard.formula import attend, attention, fused, masks, positions, statistics, threads, tiled, weights
+from regard.formula import attend, fused, masks, positions, statistics, threads, tiled, weights
 from regard.formula.problem import Problem
 from regard.formula.threads import in_parallel
 from tests import reference
@@ -24,15 +24,6 @@ MASKS = {
     "mixed": masks.causal() & masks.padding([30, 40]) | masks.global_tokens([2]),
     "turned round": ~masks.causal(),
 }
-
-
-@pytest.fixture
-def small_tiles(monkeypatch):
-    monkeypatch.setattr(attention, "WORTH_HOLDING", 0)
-    monkeypatch.setattr(tiled, "ROWS", 9)
-    monkeypatch.setattr(tiled, "COLS", 7)
-    monkeypatch.setattr(tiled, "TOGETHER", 500)
-    monkeypatch.setattr(fused, "attend", lambda problem, value: None)
 
 
 @pytest.mark.parametrize("name", MASKS)
@@ -81,6 +72,14 @@ def test_statistics_are_those_of_the_map(library, rng, small_tiles, name):
         if terms:
             lse = np.logaddexp(lse, sinks[:, None].astype(np.float64))
         np.testing.assert_allclose(numbers(found.log_sum_exp), lse, atol=1e-5)
+
+
+def test_distance_is_from_where_the_query_stands():
+    """A query at place 2 of a cache with room for 10 keys: keys 0, 1 and 2 are 2, 1 and 0 away."""
+    query, key = np.zeros((1, 4)), np.zeros((10, 4))
+    found = statistics(query, key, masks.causal(offset=2), offset=2)
+    np.testing.assert_allclose(found.distance, [1.0])
+    np.testing.assert_allclose(statistics(query, key).distance, [4.5])
 
 
 def test_statistics_of_nothing(library):
@@ -157,6 +156,8 @@ class TestFused:
             assert fused.attend(problem, value) is None
         long = torch.zeros(1, 1, 8192, 8)
         assert fused.attend(Problem.of(long, long, masks.window(10, 0)), long) is None
+        given = torch.ones(8192, 8192, dtype=torch.bool)  # it stands there already
+        assert fused.attend(Problem.of(long, long, given), long) is not None
         assert fused.attend(Problem.of(long[..., :16, :], long, bias=positions.alibi(1)), long) is not None
 
     def test_weights_and_the_kernel_tell_the_same(self, rng):

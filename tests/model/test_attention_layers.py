@@ -343,6 +343,21 @@ def test_a_mask_of_two_axes_is_queries_by_keys_whatever_the_batch():
     torch.testing.assert_close(attention(x, mask=mask)[:3], attention(x[:3], mask=mask))
 
 
+@pytest.mark.parametrize("mask", [masks.padding([5, 3]), masks.causal() & masks.padding([5, 3])])
+def test_padding_may_hold_anything(mask):
+    """NaN in a token that nobody sees reaches no other token, by either way, nor their gradients."""
+    attention, x = layer().double(), torch.randn(2, 5, 24, dtype=torch.float64)
+    expected = attention(x, mask=mask)
+    x[1, 3:] = torch.nan
+    x.requires_grad_()
+    for output in (attention(x, mask=mask), SelfAttention(24).double().attend(x, mask=mask).output):
+        assert torch.isfinite(output[0]).all()
+        assert torch.isfinite(output[1, :3]).all()
+    torch.testing.assert_close(attention(x, mask=mask)[1, :3], expected[1, :3])
+    attention(x, mask=mask)[0].sum().backward()
+    assert torch.isfinite(x.grad[0]).all()
+
+
 @pytest.mark.parametrize("case", WRONG_INPUT)
 def test_wrong_input_is_answered_with_its_numbers(case):
     call, error, says = WRONG_INPUT[case]

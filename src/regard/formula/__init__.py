@@ -4,10 +4,11 @@ Arrays go in and arrays of the same library come out; which library it is, is fo
 """
 
 from . import masks, positions
-from .attention import attend, scores, weights
+from .attention import Attended, attend, attended, scores, weights
 from .normalize import log_sum_exp, softmax
 from .spread import Statistics, statistics
 
 __all__ = [
-    "Statistics", "attend", "log_sum_exp", "masks", "positions", "scores", "softmax", "statistics", "weights",
+    "Attended", "Statistics", "attend", "attended", "log_sum_exp", "masks", "positions", "scores", "softmax",
+    "statistics", "weights",
 ]  # fmt: skip

@@ -1,5 +1,6 @@
 """What the caller handed in → arrays of one library, in a dtype that is safe to compute in."""
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import array_api_compat as compat
@@ -30,6 +31,14 @@ class Library(NamedTuple):
     def asarray(self, numbers: Any, dtype: Any = None) -> Array:
         return self.xp.asarray(numbers, dtype=dtype, device=self.device)
 
+    def widest_float(self) -> Any:
+        """float64, unless the library is set to do without (JAX) or the device does (Apple's)."""
+        floats = self.xp.__array_namespace_info__().dtypes(kind="real floating")
+        try:
+            return self.xp.zeros(1, dtype=floats["float64"], device=self.device).dtype
+        except (KeyError, TypeError):
+            return self.xp.float32
+
 
 def is_array(thing: Any) -> bool:
     """Whether some library that follows the standard made this."""
@@ -51,7 +60,16 @@ def namespace(**arrays: Array) -> Namespace:
             f"{name} from {xp.__name__.removeprefix('array_api_compat.')}" for name, xp in libraries.items()
         )
         raise DtypeError(f"the arrays come from different libraries: {kinds}. Convert them to one.")
+    _require_one_device(arrays)
     return first
+
+
+def _require_one_device(arrays: dict[str, Array]) -> None:
+    """Where arrays live on one device each; in JAX they may be spread over several, and it moves them itself."""
+    devices = {name: compat.device(array) for name, array in arrays.items() if not compat.is_jax_array(array)}
+    if any(device != next(iter(devices.values())) for device in devices.values()):
+        places = ", ".join(f"{name} on {device}" for name, device in devices.items())
+        raise DtypeError(f"the arrays are on different devices: {places}. Move them to one.")
 
 
 def is_real_floating(xp: Namespace, dtype: Any) -> bool:
@@ -68,12 +86,17 @@ def floating(xp: Namespace, array: Array, name: str = "x") -> Array:
     raise DtypeError(f"{name} has dtype {array.dtype}; attention needs real floating numbers.")
 
 
-def widened(xp: Namespace, array: Array) -> Array:
-    """`array` in the dtype sums are taken in: float64 stays, everything narrower is float32.
+def wide_dtype(xp: Namespace, dtype: Any) -> Any:
+    """The dtype sums are taken in: float64 stays, everything narrower is float32.
 
     In float16 a dot product of two rows at 1e4 is already infinite; in bfloat16 it keeps 8 bits.
     """
-    return array if array.dtype in (xp.float32, xp.float64) else xp.astype(array, xp.float32)
+    return xp.float64 if dtype == xp.float64 else xp.float32
+
+
+def widened(xp: Namespace, array: Array) -> Array:
+    """`array` in the dtype sums are taken in."""
+    return xp.astype(array, wide_dtype(xp, array.dtype), copy=False)
 
 
 def known(condition: Array) -> bool | None:
@@ -89,6 +112,11 @@ def all_finite(xp: Namespace, array: Array) -> bool | None:
     if 0 in array.shape:
         return True
     return known(xp.isfinite(xp.max(array)) & xp.isfinite(xp.min(array)))
+
+
+def quiet(xp: Namespace) -> AbstractContextManager[Any]:
+    """Where infinities in masked keys meet: NumPy warns of ∞ − ∞, and the answer does not depend on it."""
+    return xp.errstate(invalid="ignore") if compat.is_numpy_namespace(xp) else nullcontext()
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:

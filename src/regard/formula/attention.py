@@ -3,15 +3,17 @@
 # H query heads, G key heads, Q queries, K keys, D width, V value width; "..": any leading axes
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
-from ..errors import OptionError, ShapeError
+from ..errors import DtypeError, OptionError, ShapeError
 from . import fused, tiled
-from .arrays import Array, all_finite, floating, namespace, widened
+from .arrays import Array, all_finite, floating, namespace, quiet, widened
 from .masks import Mask
 from .positions import Bias
 from .problem import EVERYTHING, WORTH_HOLDING, Problem, grouped_matmul, lead_shape, map_shape
 
-__all__ = ["attend", "scores", "weights"]
+__all__ = ["Attended", "attend", "attended", "scores", "weights"]
 
 
 def scores(
@@ -33,11 +35,12 @@ def weights(
     scale: 1/√D unless given. mask: booleans or a `masks` object, True = may attend. bias: numbers added to the scores.
     softcap: scores are squeezed into ±softcap by tanh. sinks: one logit a head that takes part in the sum and has no
     value, so that a row may add up to less than 1. G key heads may serve H = m·G query heads. rows, cols: one
-    rectangle of the map, at the price of that rectangle and one pass over the keys of its rows.
+    rectangle of the map, at the price of one pass over the keys for its rows.
     """
     problem = Problem.of(query, key, mask, scale=scale, softcap=softcap, bias=bias, sinks=sinks)
-    rectangle = _weights(problem, rows) if cols == EVERYTHING else _weights_of_columns(problem, rows, cols)
-    return problem.xp.astype(rectangle, problem.dtype, copy=False)
+    chosen = _span("rows", rows, problem.shape[-2]), _span("cols", cols, problem.shape[-1])
+    with quiet(problem.xp):
+        return problem.xp.astype(_weights(problem, *chosen), problem.dtype, copy=False)
 
 
 def attend(
@@ -51,25 +54,57 @@ def attend(
     """
     query, key, value = _matched(query, key, value)
     problem = Problem.of(query, key, mask, scale=scale, softcap=softcap, bias=bias, sinks=sinks)
+    mixed = _with_what_is_seen(problem, value, lambda value: _mixed(problem, value))
+    return problem.xp.astype(mixed, problem.dtype, copy=False)
+
+
+class Attended(NamedTuple):
+    """The values, mixed by the weights, and the weights themselves."""
+
+    output: Array  # (.., H, Q, V)
+    weights: Array  # (.., H, Q, K)
+
+
+def attended(
+    query: Array, key: Array, value: Array, mask: Mask | Array | None = None, *, scale: float | None = None,
+    softcap: float | None = None, bias: Bias | Array | None = None, sinks: Array | None = None,
+) -> Attended:  # fmt: skip
+    """What `attend` and `weights` give, both from one map, which is held for it. The arguments are theirs."""
+    query, key, value = _matched(query, key, value)
+    problem = Problem.of(query, key, mask, scale=scale, softcap=softcap, bias=bias, sinks=sinks)
     xp = problem.xp
-    if (problem.mask is None and problem.bias is None) or all_finite(xp, value):
-        return xp.astype(_mixed(problem, value), problem.dtype, copy=False)
-    mixed = _mixed(problem, xp.where(xp.isfinite(value), value, 0.0))
-    return xp.astype(tiled.spoil(problem, value, mixed), problem.dtype, copy=False)
+    with quiet(xp):
+        found = _weights(problem, range(problem.shape[-2]), range(problem.shape[-1]))
+    mixed = _with_what_is_seen(problem, value, lambda value: grouped_matmul(xp, found, widened(xp, value)))
+    return Attended(*(xp.astype(part, problem.dtype, copy=False) for part in (mixed, found)))
 
 
-def _weights(problem: Problem, rows: slice) -> Array:
-    large = math.prod(problem.shape) > WORTH_HOLDING and rows == EVERYTHING
-    return tiled.weights(problem) if large else tiled.normalized(problem, rows)
+def _with_what_is_seen(problem: Problem, value: Array, mix: Callable[[Array], Array]) -> Array:
+    """mix(value), such that NaN and infinities reach those who may see them and nobody else."""
+    xp = problem.xp
+    with quiet(xp):
+        if (problem.mask is None and problem.bias is None) or all_finite(xp, value):
+            return mix(value)
+        return tiled.spoil(problem, value, mix(xp.where(xp.isfinite(value), value, 0.0)))
 
 
-def _weights_of_columns(problem: Problem, rows: slice, cols: slice) -> Array:
-    """exp(score − log-sum-exp): the sum is over all keys, the weights are those of a few."""
-    chosen = range(*rows.indices(problem.shape[-2]))
-    if chosen.step != 1:
-        raise OptionError(f"rows {rows} are taken in steps of {chosen.step}; a rectangle has a step of 1.")
-    lse = tiled.log_sum_exp(problem, chosen)
-    return tiled.powers_of(problem, problem.scores(rows, cols), lse)
+def _weights(problem: Problem, rows: range, cols: range) -> Array:
+    if not rows or not cols:
+        return tiled.zeros(problem, len(rows), len(cols))
+    if len(cols) < problem.shape[-1]:  # the sum is over all keys, the weights are those of a few
+        scores = problem.scores(tiled.as_slice(rows), tiled.as_slice(cols))
+        return tiled.powers_of(problem, scores, tiled.log_sum_exp(problem, rows))
+    large = math.prod(problem.shape[:-2]) * len(rows) * len(cols) > WORTH_HOLDING
+    return tiled.weights(problem, rows) if large else tiled.normalized(problem, rows)
+
+
+def _span(name: str, part: slice, size: int) -> range:
+    if not isinstance(part, slice):
+        raise DtypeError(f"{name} is {part!r}; a rectangle is taken by slices, as in {name}=slice(3, 4).")
+    span = range(*part.indices(size))
+    if span.step != 1:
+        raise OptionError(f"{name} {part} are taken in steps of {span.step}; a rectangle has a step of 1.")
+    return span
 
 
 def _mixed(problem: Problem, value: Array) -> Array:
@@ -80,7 +115,8 @@ def _mixed(problem: Problem, value: Array) -> Array:
     value = widened(problem.xp, value)
     if math.prod(problem.shape) > WORTH_HOLDING:
         return tiled.attend(problem, value)
-    return grouped_matmul(problem.xp, tiled.normalized(problem, EVERYTHING), value)
+    whole = _weights(problem, range(problem.shape[-2]), range(problem.shape[-1]))
+    return grouped_matmul(problem.xp, whole, value)
 
 
 def _matched(query: Array, key: Array, value: Array) -> list[Array]:

@@ -12,7 +12,11 @@ from typing import Any
 import array_api_compat as compat
 
 from .arrays import Array, Namespace, all_finite, broadcast_shapes, widened
+from .masks.mask import Given as GivenMask
+from .masks.mask import Mask
 from .masks.places import Causal
+from .positions.bias import Bias
+from .positions.bias import Given as GivenBias
 from .problem import WORTH_HOLDING, Problem
 
 DENSE_AT_MOST = 2**24  # numbers of a mask or bias written out for the kernel, which knows causal and arrays only
@@ -44,7 +48,7 @@ def attend(problem: Problem, value: Array) -> Array | None:
         enable_gqa=heads != key_heads,
         **shaping,
     )
-    if "attn_mask" in shaping:
+    if "attn_mask" in shaping and mixed.device.type != "cpu":
         mixed = _zero_where_nothing_is_seen(problem.xp, mixed, shaping["attn_mask"])
     return problem.xp.reshape(mixed, (*problem.shape[:-1], value.shape[-1]))
 
@@ -69,10 +73,7 @@ def _shaping(problem: Problem, dtype: Any) -> dict[str, Any] | None:
     if bias is None and mask_is_triangular(mask, shape):
         return {"is_causal": True}
     xp, everything = problem.xp, slice(None)
-    tiles = [
-        part.tile(slice(0, 1), slice(0, 1), shape, like=problem.query) for part in (mask, bias) if part is not None
-    ]
-    if max(math.prod(tile.shape[:-2]) for tile in tiles) * shape[-2] * shape[-1] > DENSE_AT_MOST:
+    if any(_size_when_dense(part, problem) > DENSE_AT_MOST for part in (mask, bias)):
         return None
     shaping: Array = (
         None if bias is None else xp.astype(bias.tile(everything, everything, shape, like=problem.query), dtype)
@@ -81,6 +82,14 @@ def _shaping(problem: Problem, dtype: Any) -> dict[str, Any] | None:
         allowed = mask.tile(everything, everything, shape, like=problem.query)
         shaping = allowed if shaping is None else xp.where(allowed, shaping, -xp.inf)
     return {"attn_mask": _four_axes(shaping, shape, _heads(shaping.shape))}
+
+
+def _size_when_dense(part: Mask | Bias | None, problem: Problem) -> int:
+    """How many numbers would have to be written out for the kernel; none where they stand there already."""
+    if part is None or isinstance(part, GivenMask | GivenBias):
+        return 0
+    one = part.tile(slice(0, 1), slice(0, 1), problem.shape, like=problem.query)
+    return int(math.prod(one.shape[:-2])) * problem.shape[-2] * problem.shape[-1]
 
 
 def mask_is_triangular(mask: Any, shape: tuple[int, ...]) -> bool:

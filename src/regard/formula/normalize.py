@@ -15,7 +15,7 @@ def softmax(x: Array, axis: int = -1) -> Array:
     xp, x = _checked(x, axis)
     wide = widened(xp, x)
     powers = xp.exp(wide - peak_of(xp, wide, axis))
-    return xp.astype(divided(xp, powers, xp.sum(powers, axis=axis, keepdims=True)), x.dtype)
+    return xp.astype(divided(xp, powers, xp.sum(powers, axis=axis, keepdims=True)), x.dtype, copy=False)
 
 
 def log_sum_exp(x: Array, axis: int = -1) -> Array:
@@ -24,7 +24,7 @@ def log_sum_exp(x: Array, axis: int = -1) -> Array:
     wide = widened(xp, x)
     peak = peak_of(xp, wide, axis)
     total = xp.sum(xp.exp(wide - peak), axis=axis, keepdims=True)
-    return xp.astype(xp.squeeze(log_of(xp, total) + peak, axis=axis), x.dtype)
+    return xp.astype(xp.squeeze(log_of(xp, total) + peak, axis=axis), x.dtype, copy=False)
 
 
 def peak_of(xp: Namespace, x: Array, axis: int) -> Array:

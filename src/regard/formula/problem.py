@@ -4,13 +4,24 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from numbers import Real
 from typing import Any, TypeVar
 
 import array_api_compat as compat
 
 from ..errors import DtypeError, OptionError, ShapeError
-from .arrays import Array, Namespace, broadcast_shapes, floating, namespace, pick, require_fits, widened
+from .arrays import (
+    Array,
+    Namespace,
+    broadcast_shapes,
+    floating,
+    is_array,
+    namespace,
+    pick,
+    require_fits,
+    wide_dtype,
+    widened,
+)
 from .masks.mask import Mask, as_mask
 from .positions.bias import Bias, as_bias
 
@@ -54,14 +65,10 @@ class Problem:
             bias=None if bias is None else _fitting(as_bias(bias), "bias", query, shape),
         )  # fmt: skip
 
-    @cached_property
-    def scaled_query(self) -> Array:
-        """The queries times the scale, in the dtype sums are taken in."""
-        return widened(self.xp, self.query) * self.scale
-
-    @cached_property
-    def wide_key(self) -> Array:
-        return widened(self.xp, self.key)
+    @property
+    def wide(self) -> Any:
+        """The dtype that sums are taken in."""
+        return wide_dtype(self.xp, self.dtype)
 
     def scores(
         self, rows: slice = EVERYTHING, cols: slice = EVERYTHING, *, masked: bool = True, out: Array | None = None
@@ -72,9 +79,8 @@ class Problem:
         the products, in libraries whose functions take one.
         """
         xp = self.xp
-        tile = grouped_matmul(
-            xp, self.scaled_query[..., rows, :], xp.matrix_transpose(self.wide_key[..., cols, :]), out
-        )
+        query = widened(xp, self.query[..., rows, :]) * self.scale
+        tile = grouped_matmul(xp, query, xp.matrix_transpose(widened(xp, self.key[..., cols, :])), out)
         if self.softcap is not None:
             tile = self.softcap * xp.tanh(tile / self.softcap)
         if self.bias is not None:
@@ -85,17 +91,13 @@ class Problem:
             tile = xp.where(self.mask.tile(rows, cols, self.shape, like=tile), tile, -xp.inf)
         return tile
 
-    def reach(self, rows: range) -> tuple[int, int]:
-        """Columns outside which every score of `rows` is −inf."""
-        return (0, self.shape[-1]) if self.mask is None else self.mask.reach(rows, self.shape)
-
-    def clear(self, rows: range) -> tuple[int, int]:
-        """Columns in which the mask says yes to all of `rows`."""
-        return (0, self.shape[-1]) if self.mask is None else self.mask.clear(rows, self.shape)
+    def sees(self, rows: range, cols: range) -> bool | None:
+        """Whether the mask says yes throughout a rectangle (True), no (False), or both (None)."""
+        return True if self.mask is None else self.mask.sees(rows, cols, self.shape)
 
     def item(self, index: tuple[int, ...]) -> "Problem":
         """The problem of one map alone, the one at `index` of the leading axes: query (Q, D), key (K, D)."""
-        one = replace(
+        return replace(
             self,
             query=pick(self.query, index, self.shape),
             key=pick(self.key, index, self.shape),
@@ -104,10 +106,6 @@ class Problem:
             bias=None if self.bias is None else self.bias.item(index, self.shape),
             sinks=None if self.sinks is None else pick(self.sinks, index, self.shape),
         )
-        one.__dict__.update(  # scaled once for all items, not once an item
-            scaled_query=pick(self.scaled_query, index, self.shape), wide_key=pick(self.wide_key, index, self.shape)
-        )
-        return one
 
 
 def map_shape(query: tuple[int, ...], key: tuple[int, ...]) -> tuple[int, ...]:
@@ -165,13 +163,13 @@ def _softcap(softcap: float | None) -> float | None:
 
 
 def _number(number: Any, name: str) -> float:
-    try:
-        finite = float(number)
-    except (TypeError, ValueError):
-        raise DtypeError(f"{name} is {number!r}; it must be a number.") from None
-    if not math.isfinite(finite):
+    if is_array(number) and not isinstance(number, Real):
+        raise DtypeError(f"{name} is an array; it must be a number. One that is learned is multiplied into the query.")
+    if not isinstance(number, Real):
+        raise DtypeError(f"{name} is {number!r}; it must be a number.")
+    if not math.isfinite(number):
         raise OptionError(f"{name} is {number}; it must be finite.")
-    return finite
+    return float(number)
 
 
 def _sinks(sinks: Array | None, like: Array, shape: tuple[int, ...]) -> Array | None:
@@ -179,7 +177,7 @@ def _sinks(sinks: Array | None, like: Array, shape: tuple[int, ...]) -> Array | 
         return None
     xp = namespace(query=like, sinks=sinks)
     require_fits("sinks", sinks.shape, shape[:-2], "heads (.., H)", " Give one number for each head.")
-    return xp.astype(floating(xp, sinks, "sinks"), widened(xp, like[..., :0]).dtype)[..., None, None]
+    return xp.astype(floating(xp, sinks, "sinks"), wide_dtype(xp, like.dtype))[..., None, None]
 
 
 def _fitting(part: Part, name: str, like: Array, shape: tuple[int, ...]) -> Part:

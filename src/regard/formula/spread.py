@@ -3,9 +3,10 @@
 # H query heads, Q queries, K keys; R rows and C columns of a tile
 
 from dataclasses import dataclass
+from functools import partial
 
 from . import tiled
-from .arrays import Array, Library
+from .arrays import Array, Library, quiet
 from .masks import Mask
 from .normalize import divided, log_of, subtractable
 from .positions import Bias
@@ -28,20 +29,27 @@ class Statistics:
 def statistics(
     query: Array, key: Array, mask: Mask | Array | None = None, *, scale: float | None = None,
     softcap: float | None = None, bias: Bias | Array | None = None, sinks: Array | None = None,
+    offset: int | None = None,
 ) -> Statistics:  # fmt: skip
-    """Entropy, distance and received mass of all the weights, in O(n) memory. The arguments are those of `weights`."""
+    """Entropy, distance and received mass of all the weights, in O(n) memory. The arguments are those of `weights`.
+
+    offset: the place of the first query among the keys, for the distance; the last query stands at the last key unless
+    it is given.
+    """
     problem = Problem.of(query, key, mask, scale=scale, softcap=softcap, bias=bias, sinks=sinks)
     if 0 in problem.shape:
         rows, cols = (zeros(problem, size, 1)[..., 0] for size in problem.shape[-2:])
         return Statistics(log_sum_exp=rows - problem.xp.inf, entropy=rows, distance=rows, received=cols)
-    lse, entropy, distance = by_blocks(problem, problem.shape[-2], _spread)
-    (received,) = by_blocks(problem, problem.shape[-1], _receive, lse=lse)
+    offset = problem.shape[-1] - problem.shape[-2] if offset is None else offset
+    with quiet(problem.xp):
+        lse, entropy, distance = by_blocks(problem, problem.shape[-2], partial(_spread, offset=offset))
+        (received,) = by_blocks(problem, problem.shape[-1], _receive, lse=lse)
     return Statistics(
         log_sum_exp=lse[..., 0], entropy=entropy[..., 0], distance=distance[..., 0], received=received[..., 0]
     )
 
 
-def _spread(problem: Problem, rows: range, buffer: Array | None) -> tuple[Array, Array, Array]:
+def _spread(problem: Problem, rows: range, buffer: Array | None, *, offset: int) -> tuple[Array, Array, Array]:
     """log-sum-exp, entropy and mean distance of some rows.   -> (.., H, R, 1) each"""
     xp = problem.xp
     peak, total = start(problem, len(rows))
@@ -53,7 +61,7 @@ def _spread(problem: Problem, rows: range, buffer: Array | None) -> tuple[Array,
         seen = xp.where(scores == -xp.inf, 0.0, scores)  # 0·(−inf) is NaN
         total, mass = total * fade + part, mass * fade + part
         scored = scored * fade + xp.sum(powers * seen, axis=-1, keepdims=True)
-        gone = gone * fade + xp.sum(powers * _distances(problem, rows, cols), axis=-1, keepdims=True)
+        gone = gone * fade + xp.sum(powers * _distances(problem, rows, cols, offset), axis=-1, keepdims=True)
     lse = log_of(xp, total) + subtractable(xp, peak)
     entropy = subtractable(xp, lse) * divided(xp, mass, total) - divided(xp, scored, total)
     return lse, entropy, divided(xp, gone, total)
@@ -64,18 +72,16 @@ def _receive(problem: Problem, cols: range, buffer: Array | None, *, lse: Array)
     xp = problem.xp
     received = zeros(problem, len(cols), 1)
     for rows in blocks(problem.shape[-2], tiled.COLS):
-        first, last = problem.reach(rows)
-        if first < cols.stop and cols.start < last:
-            scores = rectangle(problem, rows, cols, buffer)
+        scores = rectangle(problem, rows, cols, buffer)
+        if scores is not None:
             powers = powers_of(problem, scores, lse[..., as_slice(rows), :], in_place=buffer is not None)
             received = received + xp.sum(powers, axis=-2)[..., None]
     return (received,)
 
 
-def _distances(problem: Problem, rows: range, cols: slice) -> Array:
-    """|query's place − key's place|, the last query standing at the last key.   -> (R, C)"""
-    library, dtype = Library.of(problem.scaled_query), problem.scaled_query.dtype
-    mine = library.arange(rows.start, rows.stop) + (problem.shape[-1] - problem.shape[-2])
-    theirs = library.arange(cols.start, cols.stop)
-    mine, theirs = (library.xp.astype(places, dtype) for places in (mine, theirs))
+def _distances(problem: Problem, rows: range, cols: slice, offset: int) -> Array:
+    """|query's place − key's place|.   -> (R, C)"""
+    library = Library.of(problem.query)
+    mine, theirs = library.arange(rows.start + offset, rows.stop + offset), library.arange(cols.start, cols.stop)
+    mine, theirs = (library.xp.astype(places, problem.wide) for places in (mine, theirs))
     return library.xp.abs(mine[:, None] - theirs[None, :])

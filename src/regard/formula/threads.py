@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -19,7 +20,9 @@ def in_parallel(work: Callable[[Task], Answer], tasks: Sequence[Task]) -> list[A
     if workers <= 1:
         return [work(task) for task in tasks]
     with _single_threaded_blas(), ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(work, tasks))
+        # Each task runs in the caller's context: NumPy keeps there what it is to warn about.
+        started = [pool.submit(copy_context().run, work, task) for task in tasks]
+        return [task.result() for task in started]
 
 
 def _cores() -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import array_api_compat as compat
 
-from .arrays import Array, Namespace, pick
+from .arrays import Array, Namespace, pick, widened
 from .normalize import divided, log_of, softmax, subtractable
 from .problem import Problem, grouped_matmul
 from .threads import in_parallel
@@ -37,31 +37,36 @@ def attend(problem: Problem, value: Array) -> Array:
     return mixed
 
 
-def weights(problem: Problem) -> Array:
-    """The whole map after all, made in blocks of rows.   -> (.., H, Q, K)"""
+def weights(problem: Problem, rows: range) -> Array:
+    """Some rows of the weights, with all their keys, made in blocks.   -> (.., H, R, K)"""
 
-    def share(part: Problem, rows: range, buffer: Array | None) -> tuple[Array]:
-        return (normalized(part, as_slice(rows)),)
+    def share(part: Problem, block: range, buffer: Array | None) -> tuple[Array]:
+        return (normalized(part, shifted(block, rows.start)),)
 
-    (whole,) = by_blocks(problem, problem.shape[-2], share)
+    (whole,) = by_blocks(problem, len(rows), share)
     return whole
 
 
-def normalized(problem: Problem, rows: slice) -> Array:
-    """Some rows of the weights, with all their keys.   -> (.., H, R, K)"""
-    scores = problem.scores(rows)
+def normalized(problem: Problem, rows: range) -> Array:
+    """The same, all at once."""
+    scores = problem.scores(as_slice(rows))
     if problem.sinks is None:
         return softmax(scores)
     sinks = problem.xp.broadcast_to(problem.sinks, (*scores.shape[:-1], 1))
     return softmax(problem.xp.concat((scores, sinks), axis=-1))[..., :-1]
 
 
-def log_sum_exp(problem: Problem, rows: range, buffer: Array | None = None) -> Array:
+def log_sum_exp(problem: Problem, rows: range) -> Array:
     """log Σ exp(score) of some rows.   -> (.., H, R, 1)"""
-    xp = problem.xp
-    nothing = problem.wide_key[..., :0]
-    peak, total = gather(problem, rows, with_ones(xp, nothing), buffer)
-    return log_of(xp, total) + subtractable(xp, peak)
+
+    def sum_up(part: Problem, block: range, buffer: Array | None, *, ones: Array) -> tuple[Array]:
+        peak, total = gather(part, shifted(block, rows.start), ones, buffer)
+        return (log_of(part.xp, total) + subtractable(part.xp, peak),)
+
+    (lse,) = by_blocks(
+        problem, len(rows), sum_up, ones=with_ones(problem.xp, widened(problem.xp, problem.key[..., :0]))
+    )
+    return lse
 
 
 def spoil(problem: Problem, value: Array, mixed: Array) -> Array:
@@ -78,7 +83,7 @@ def spoil(problem: Problem, value: Array, mixed: Array) -> Array:
             seen = seen + grouped_matmul(xp, xp.astype(scores != -xp.inf, scores.dtype), kinds[..., cols, :])
         return (seen,)
 
-    (seen,) = by_blocks(problem, problem.shape[-2], count, kinds=xp.astype(kinds, problem.scaled_query.dtype))
+    (seen,) = by_blocks(problem, problem.shape[-2], count, kinds=xp.astype(kinds, problem.wide))
     width = value.shape[-1]
     nan, high, low = (seen[..., kind * width : (kind + 1) * width] > 0 for kind in range(3))
     mixed = xp.where(high, xp.inf, xp.where(low, -xp.inf, mixed))
@@ -129,19 +134,19 @@ def powers_of(problem: Problem, scores: Array, peak: Array, *, in_place: bool = 
 
 def tiles(problem: Problem, rows: range, buffer: Array | None = None) -> Iterator[tuple[slice, Array]]:
     """The scores of `rows`, tile by tile, without the tiles that the mask rules out."""
-    first, last = problem.reach(rows)
-    width = COLS if buffer is not None else max(COLS, TOGETHER // max(1, math.prod(problem.shape[:-2]) * len(rows)))
-    for left in range(first, last, width):
-        cols = range(left, min(left + width, last))
-        yield as_slice(cols), rectangle(problem, rows, cols, buffer)
+    for cols in blocks(problem.shape[-1], _width(problem, len(rows), buffer)):
+        tile = rectangle(problem, rows, cols, buffer)
+        if tile is not None:
+            yield as_slice(cols), tile
 
 
-def rectangle(problem: Problem, rows: range, cols: range, buffer: Array | None = None) -> Array:
-    """The scores of one rectangle, in the buffer if there is one; the mask is applied only where it says no."""
-    clear_from, clear_to = problem.clear(rows)
-    masked = not clear_from <= cols.start <= cols.stop <= clear_to
+def rectangle(problem: Problem, rows: range, cols: range, buffer: Array | None = None) -> Array | None:
+    """The scores of one rectangle, in the buffer if there is one; None where the mask rules all of it out."""
+    seen = problem.sees(rows, cols) if len(rows) else None
+    if seen is False:
+        return None
     out = None if buffer is None else buffer[: len(rows) * len(cols)].reshape(len(rows), len(cols))
-    return problem.scores(as_slice(rows), as_slice(cols), masked=masked, out=out)
+    return problem.scores(as_slice(rows), as_slice(cols), masked=not seen, out=out)
 
 
 def by_blocks(problem: Problem, size: int, block_of: BlockOf, **values: Array) -> tuple[Array, ...]:
@@ -167,8 +172,13 @@ def blocks(size: int, height: int | None = None) -> list[range]:
 
 def zeros(problem: Problem, rows: int, width: int) -> Array:
     """(.., H, rows, width)"""
-    like, shape = problem.scaled_query, (*problem.shape[:-2], rows, width)
-    return problem.xp.zeros(shape, dtype=like.dtype, device=compat.device(like))
+    shape = (*problem.shape[:-2], rows, width)
+    return problem.xp.zeros(shape, dtype=problem.wide, device=compat.device(problem.query))
+
+
+def shifted(numbers: range, by: int) -> range:
+    """The same numbers, `by` further on."""
+    return range(numbers.start + by, numbers.stop + by)
 
 
 def as_slice(numbers: range) -> slice:
@@ -186,9 +196,17 @@ def _by_head_and_block(problem: Problem, size: int, block_of: BlockOf, values: d
     def work(task: tuple[tuple[Problem, dict[str, Array]], range]) -> tuple[Array, ...]:
         (head, own_values), block = task
         if not hasattr(buffers, "own"):
-            buffers.own = problem.xp.empty(ROWS * COLS, dtype=problem.scaled_query.dtype)
+            buffers.own = problem.xp.empty(ROWS * COLS, dtype=problem.wide)
         return block_of(head, block, buffers.own, **own_values)
 
     answers = in_parallel(work, [(head, block) for head in heads for block in blocks(size)])
     joined = (problem.xp.concat(parts, axis=0) for parts in zip(*answers, strict=True))  # head after head
     return tuple(problem.xp.reshape(whole, (*problem.shape[:-2], size, whole.shape[-1])) for whole in joined)
+
+
+def _width(problem: Problem, rows: int, buffer: Array | None) -> int:
+    """Columns of a tile: what the buffer holds, or what all heads can do at once; fewer if a mask may rule some out."""
+    if buffer is not None:
+        return COLS
+    together = TOGETHER // max(1, math.prod(problem.shape[:-2]) * rows)
+    return max(COLS, together if problem.mask is None else min(together, 4 * COLS))

@@ -71,7 +71,8 @@ def scaled_dot_product_attention(
     q, k, v = (_array(x, name) for x, name in ((Q, "Q"), (K, "K"), (V, "V")))
     require_same_batch(Q=q, K=k, V=v)
     bias = _bias(mask, map_shape(q.shape, k.shape))
-    return formula.attend(q, k, v, bias=bias), formula.weights(q, k, bias=bias)
+    output, weights = formula.attended(q, k, v, bias=bias)
+    return output, weights
 
 
 def create_causal_mask(n: int) -> np.ndarray:
@@ -109,8 +110,8 @@ class MultiHeadAttention:
     def attend(self, q: Numbers, k: Numbers, v: Numbers, mask: Numbers | None = None) -> tuple[np.ndarray, np.ndarray]:
         """What `forward` gives, and the weights of each head.   -> (batch, Q, d_model), (batch, heads, Q, K)"""
         Q, K, V, bias = self._heads(q, k, v, mask)
-        output = join(formula.attend(Q, K, V, bias=bias)) @ self.W_o
-        return alike(q, output), alike(q, formula.weights(Q, K, bias=bias))
+        mixed, weights = formula.attended(Q, K, V, bias=bias)
+        return alike(q, join(mixed) @ self.W_o), alike(q, weights)
 
     def __call__(self, q: Numbers, k: Numbers, v: Numbers, mask: Numbers | None = None) -> np.ndarray:
         return self.forward(q, k, v, mask)

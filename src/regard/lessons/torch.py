@@ -73,7 +73,8 @@ def scaled_dot_product_attention(
     q, k, v = _tensors(Q=Q, K=K, V=V)
     require_same_batch(Q=q, K=k, V=v)
     bias = _bias(mask, map_shape(q.shape, k.shape), q)
-    return formula.attend(q, k, v, bias=bias), formula.weights(q, k, bias=bias)
+    output, weights = formula.attended(q, k, v, bias=bias)
+    return output, weights
 
 
 def create_causal_mask(n: int) -> Tensor:
@@ -133,8 +134,8 @@ class _Heads(nn.Module):
     def attend(self, q: Numbers, k: Numbers, v: Numbers, mask: Numbers | None = None) -> tuple[Tensor, Tensor]:
         """The output, and the weights of each head.   -> (batch, Q, d_model), (batch, heads, Q, K)"""
         Q, K, V, bias = self._heads(q, k, v, mask)
-        output = self.W_o(join(formula.attend(Q, K, V, bias=bias)))
-        return alike(q, output), alike(q, formula.weights(Q, K, bias=bias))
+        mixed, weights = formula.attended(Q, K, V, bias=bias)
+        return alike(q, self.W_o(join(mixed))), alike(q, weights)
 
     def _heads(self, q: Numbers, k: Numbers, v: Numbers, mask: Numbers | None) -> tuple[Any, Any, Any, Any]:
         """Queries, keys and values, (batch, heads, N, d_k) each, and the mask laid over their map."""

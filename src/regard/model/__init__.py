@@ -1,5 +1,12 @@
 """tokens → predictions, in PyTorch: attention layers, blocks, encoder and decoder."""
 
+from ..errors import MissingExtra
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as missing:
+    raise MissingExtra("regard.model needs PyTorch: pip install regard[torch]") from missing
+
 from .attention import Attended, MultiHeadAttention, Rotary, SelfAttention
 from .blocks import BlockConfig, DecoderBlock, EncoderBlock
 from .cache import BlockCache, KeyValueCache, StackCache

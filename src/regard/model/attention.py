@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from .. import formula
 from ..errors import OptionError, ShapeError
-from ..formula import positions
+from ..formula import Attended, positions
 from ..formula.masks import Mask
 from ..formula.positions.rotary import Scaling
 from .cache import KeyValueCache
-from .mixing import Attended, Mixing, require_mask
+from .mixing import Mixing, require_mask
 from .options import head_width, require_count, require_positive, require_rate, require_tensor, require_vectors
 
 __all__ = ["Attended", "MultiHeadAttention", "Rotary", "SelfAttention"]
@@ -59,8 +59,7 @@ class SelfAttention(nn.Module):
     def attend(self, x: Tensor, *, mask: Mask | Tensor | None = None) -> Attended:
         """The same, with the weights, (.., Q, K)."""
         query, key, value = self._project(x, mask)
-        found = formula.weights(query, key, mask)
-        return Attended(found @ value, found)
+        return formula.attended(query, key, value, mask)
 
     def _project(self, x: Tensor, mask: Mask | Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         require_tensor("x", x)

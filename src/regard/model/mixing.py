@@ -2,14 +2,14 @@
 
 # B batch, H query heads, G key heads, Q queries, K keys, D head width
 
-from typing import NamedTuple, TypeGuard
+from typing import TypeGuard
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from ..errors import DtypeError, ShapeError
-from ..formula import weights
+from ..formula import Attended, weights
 from ..formula.arrays import namespace
 from ..formula.masks import Mask
 from ..formula.masks.mask import HINTS
@@ -18,13 +18,6 @@ from ..formula.problem import grouped_matmul
 
 Shape = tuple[int, ...]  # of the map: (B, H, Q, K)
 EVERYTHING, NOTHING = slice(None), slice(0, 0)
-
-
-class Attended(NamedTuple):
-    """What attention gave, and the weights it gave it by."""
-
-    output: Tensor
-    weights: Tensor  # before dropout, so that each row adds up to 1
 
 
 class Mixing(nn.Module):
@@ -41,6 +34,9 @@ class Mixing(nn.Module):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> Tensor:
         """By PyTorch's kernel, which never holds the weights."""
         allowed, causal = as_kernel_mask(mask, (*query.shape[:3], key.shape[2]), query)
+        if allowed is not None:  # 0·NaN is NaN: what no query may see must not be there at all
+            unseen = ~allowed.any(dim=1, keepdim=True).any(dim=2, keepdim=True).transpose(2, 3)
+            key, value = key.masked_fill(unseen, 0.0), value.masked_fill(unseen, 0.0)
         mixed = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=allowed, is_causal=causal, scale=self.scale,
             dropout_p=self.dropout if self.training else 0.0, enable_gqa=query.shape[1] != key.shape[1],
@@ -51,7 +47,7 @@ class Mixing(nn.Module):
         return mixed.masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> Attended:
-        """By the formula, with the weights, (B, H, Q, K)."""
+        """By the formula, with the weights, (B, H, Q, K), as they are before dropout: each row adds up to 1."""
         found = weights(query, key, mask, scale=self.scale)
         kept = functional.dropout(found, self.dropout, self.training)
         return Attended(grouped_matmul(torch, kept, value), found)

@@ -10,7 +10,6 @@ from ...errors import DtypeError, ShapeError
 from ..arrays import Array, Library, broadcast_shapes, is_array, namespace, pick, require_fits
 
 Shape = tuple[int, ...]  # of the whole map: (.., Q, K)
-Span = tuple[int, int]  # columns start:stop
 HINTS = {
     2: " One of (batch, keys), as for padding, is masks.keys(mask).",
     3: " One of (batch, queries, keys) wants an axis for the heads: mask[:, None].",
@@ -18,7 +17,7 @@ HINTS = {
 
 
 class Mask:
-    """Who may attend to whom. Subclasses say it for index arrays (`_allow`) and, where they can, for spans."""
+    """Who may attend to whom. Subclasses say it for index arrays (`_allow`) and, where they can, for whole tiles."""
 
     def _allow(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
         raise NotImplementedError
@@ -31,13 +30,12 @@ class Mask:
         """The mask of one map alone, the one at `index` of the leading axes."""
         return self
 
-    def reach(self, rows: range, shape: Shape) -> Span:
-        """Columns outside which none of `rows` may look; what lies beyond need not be computed."""
-        return (0, shape[-1])
+    def sees(self, rows: range, cols: range, shape: Shape) -> bool | None:
+        """Whether all of these rows see all of these columns (True), none sees any (False), or it depends (None).
 
-    def clear(self, rows: range, shape: Shape) -> Span:
-        """Columns in which all of `rows` may look everywhere; there the mask need not be applied."""
-        return (0, 0)
+        Where it is False the scores need not be computed, where it is True the mask need not be applied.
+        """
+        return None
 
     def tile(self, rows: slice, cols: slice, shape: Shape, *, like: Array | None = None) -> Array:
         """The rectangle (rows, cols) of a map of `shape` (.., Q, K): booleans that broadcast to (.., rows, cols).
@@ -48,10 +46,14 @@ class Mask:
         i, j = (library.arange(*index.indices(size)) for index, size in zip((rows, cols), shape[-2:], strict=True))
         return self._allow(i[:, None], j[None, :], shape, library)
 
-    def dense(self, n_q: int, n_k: int | None = None, *, like: Array | None = None) -> Array:
-        """The whole map as booleans, (.., Q, K), for people who want to see it."""
+    def dense(self, *sizes: int, like: Array | None = None) -> Array:
+        """The whole map as booleans, for people who want to see it.
+
+        sizes: n; or n_q, n_k; or all axes of the map, as in (batch, heads, n_q, n_k), which is the form that goes in
+        again. Without the leading ones, a mask that differs from item to item has those it speaks about.
+        """
         like = next(self.arrays(), None) if like is None else like
-        shape = (*self.lead(), n_q, n_q if n_k is None else n_k)
+        shape = sizes if len(sizes) > 2 else (*self.lead(), sizes[0], sizes[-1])
         return Library.of(like).xp.broadcast_to(self.tile(slice(None), slice(None), shape, like=like), shape)
 
     def arrays(self) -> Iterator[Array]:
@@ -62,16 +64,16 @@ class Mask:
             elif is_array(part):
                 yield part
 
-    def additive(self, n_q: int, n_k: int | None = None, *, like: Array | None = None) -> Array:
+    def additive(self, *sizes: int, like: Array | None = None) -> Array:
         """The whole map as numbers to add to the scores: 0 = may attend, −inf = may not."""
-        allowed = self.dense(n_q, n_k, like=like)
+        allowed = self.dense(*sizes, like=like)
         xp = namespace(allowed=allowed)
         zeros = xp.astype(xp.zeros_like(allowed), xp.asarray(0.0).dtype)
         return xp.where(allowed, zeros, -xp.inf)
 
-    def binary(self, n_q: int, n_k: int | None = None, *, like: Array | None = None) -> Array:
+    def binary(self, *sizes: int, like: Array | None = None) -> Array:
         """The whole map as numbers: 1 = may attend, 0 = may not."""
-        allowed = self.dense(n_q, n_k, like=like)
+        allowed = self.dense(*sizes, like=like)
         xp = namespace(allowed=allowed)
         return xp.astype(allowed, xp.asarray(0).dtype)
 
@@ -92,13 +94,11 @@ class Mask:
 class Given(Mask):
     allowed: Array
 
-    def _allow(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
+    def tile(self, rows: slice, cols: slice, shape: Shape, *, like: Array | None = None) -> Array:
         require_fits("mask", self.allowed.shape, shape, "map (.., queries, keys)", HINTS.get(self.allowed.ndim, ""))
         tile = self.allowed[(None,) * max(2 - self.allowed.ndim, 0) + (...,)]
-        for axis, index in ((-1, j[0, :]), (-2, i[:, 0])):
-            if tile.shape[axis] != 1:
-                tile = library.xp.take(tile, index, axis=axis)
-        return tile
+        tile = tile if tile.shape[-1] == 1 else tile[..., cols]
+        return tile if tile.shape[-2] == 1 else tile[..., rows, :]
 
     def lead(self) -> Shape:
         return tuple(self.allowed.shape[:-2])
@@ -112,8 +112,8 @@ class Both(Mask):
     one: Mask
     other: Mask
 
-    def _allow(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
-        return self.one._allow(i, j, shape, library) & self.other._allow(i, j, shape, library)
+    def tile(self, rows: slice, cols: slice, shape: Shape, *, like: Array | None = None) -> Array:
+        return self.one.tile(rows, cols, shape, like=like) & self.other.tile(rows, cols, shape, like=like)
 
     def lead(self) -> Shape:
         return joined(self.one.lead(), self.other.lead())
@@ -121,11 +121,9 @@ class Both(Mask):
     def item(self, index: tuple[int, ...], shape: Shape) -> Mask:
         return Both(self.one.item(index, shape), self.other.item(index, shape))
 
-    def reach(self, rows: range, shape: Shape) -> Span:
-        return common(self.one.reach(rows, shape), self.other.reach(rows, shape))
-
-    def clear(self, rows: range, shape: Shape) -> Span:
-        return common(self.one.clear(rows, shape), self.other.clear(rows, shape))
+    def sees(self, rows: range, cols: range, shape: Shape) -> bool | None:
+        answers = self.one.sees(rows, cols, shape), self.other.sees(rows, cols, shape)
+        return False if False in answers else None if None in answers else True
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +131,8 @@ class Either(Mask):
     one: Mask
     other: Mask
 
-    def _allow(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
-        return self.one._allow(i, j, shape, library) | self.other._allow(i, j, shape, library)
+    def tile(self, rows: slice, cols: slice, shape: Shape, *, like: Array | None = None) -> Array:
+        return self.one.tile(rows, cols, shape, like=like) | self.other.tile(rows, cols, shape, like=like)
 
     def lead(self) -> Shape:
         return joined(self.one.lead(), self.other.lead())
@@ -142,27 +140,27 @@ class Either(Mask):
     def item(self, index: tuple[int, ...], shape: Shape) -> Mask:
         return Either(self.one.item(index, shape), self.other.item(index, shape))
 
-    def reach(self, rows: range, shape: Shape) -> Span:
-        (start, stop), (first, last) = self.one.reach(rows, shape), self.other.reach(rows, shape)
-        return (min(start, first), max(stop, last))
-
-    def clear(self, rows: range, shape: Shape) -> Span:
-        spans = self.one.clear(rows, shape), self.other.clear(rows, shape)
-        return max(spans, key=lambda span: span[1] - span[0])
+    def sees(self, rows: range, cols: range, shape: Shape) -> bool | None:
+        answers = self.one.sees(rows, cols, shape), self.other.sees(rows, cols, shape)
+        return True if True in answers else None if None in answers else False
 
 
 @dataclass(frozen=True, eq=False)
 class Not(Mask):
     one: Mask
 
-    def _allow(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
-        return ~self.one._allow(i, j, shape, library)
+    def tile(self, rows: slice, cols: slice, shape: Shape, *, like: Array | None = None) -> Array:
+        return ~self.one.tile(rows, cols, shape, like=like)
 
     def lead(self) -> Shape:
         return self.one.lead()
 
     def item(self, index: tuple[int, ...], shape: Shape) -> Mask:
         return Not(self.one.item(index, shape))
+
+    def sees(self, rows: range, cols: range, shape: Shape) -> bool | None:
+        seen = self.one.sees(rows, cols, shape)
+        return None if seen is None else not seen
 
 
 def as_mask(mask: Any) -> Mask:
@@ -190,9 +188,3 @@ def joined(one: Shape, other: Shape) -> Shape:
     if together is None:
         raise ShapeError(f"two masks for batches of {tuple(one)} and {tuple(other)} cannot be combined.")
     return together
-
-
-def common(one: Span, other: Span) -> Span:
-    """The columns in both."""
-    start = max(one[0], other[0])
-    return start, max(start, min(one[1], other[1]))

@@ -1,12 +1,14 @@
 """Masks that follow from where a query and a key stand: causal, window, blocks, global tokens."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ...errors import OptionError, ShapeError
 from ..arrays import Array, Library, is_array
-from .mask import Mask, Shape, Span
-from .tokens import at_item, clip, extremes, over_heads, whole_numbers
+from .mask import Mask, Shape
+from .tokens import at_item, extremes, over_heads, whole_numbers
 
 Number = int | Array  # one for all, or one per item of the batch
 
@@ -54,18 +56,26 @@ class Placed(Mask):
             return self
         return replace(self, offset=at_item(self.offset, index, kept=0))
 
+    @cached_property
+    def offsets(self) -> tuple[int, int] | None:
+        """The smallest and the largest offset, once for all tiles: on a GPU it is waited for."""
+        return None if self.offset is None else extremes(self.offset)
+
+    def span(self, rows: range, shape: Shape) -> tuple[int, int] | None:
+        """Between which places `rows` stand, if that can be known."""
+        low, high = (shape[-1] - shape[-2],) * 2 if self.offset is None else self.offsets or (None, None)
+        return None if low is None or high is None else (rows[0] + low, rows[-1] + high)
+
 
 class Causal(Placed):
     def _allow(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
         return j <= _places(i, self.offset, shape)
 
-    def reach(self, rows: range, shape: Shape) -> Span:
-        _, high = _offsets(self.offset, shape)
-        return clip(0, rows[-1] + high + 1, shape)
-
-    def clear(self, rows: range, shape: Shape) -> Span:
-        low, _ = _offsets(self.offset, shape)
-        return clip(0, rows[0] + low + 1, shape)
+    def sees(self, rows: range, cols: range, shape: Shape) -> bool | None:
+        span = self.span(rows, shape)
+        if span is None:
+            return None
+        return True if cols[-1] <= span[0] else False if cols[0] > span[1] else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,17 +88,14 @@ class Window(Placed):
         after = j >= place - (2 * sum(shape[-2:]) if self.left is None else self.left)
         return after if self.right is None else after & (j <= place + self.right)
 
-    def reach(self, rows: range, shape: Shape) -> Span:
-        low, high = _offsets(self.offset, shape)
-        return self._span(rows[0] + low, rows[-1] + high, shape)
-
-    def clear(self, rows: range, shape: Shape) -> Span:
-        low, high = _offsets(self.offset, shape)
-        return self._span(rows[-1] + high, rows[0] + low, shape)
-
-    def _span(self, first: int, last: int, shape: Shape) -> Span:
-        start = 0 if self.left is None else first - self.left
-        return clip(start, shape[-1] if self.right is None else last + self.right + 1, shape)
+    def sees(self, rows: range, cols: range, shape: Shape) -> bool | None:
+        span = self.span(rows, shape)
+        if span is None:
+            return None
+        left, right = (math.inf if size is None else size for size in (self.left, self.right))
+        if cols[0] >= span[1] - left and cols[-1] <= span[0] + right:
+            return True
+        return False if cols[-1] < span[0] - left or cols[0] > span[1] + right else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +105,12 @@ class Blocks(Mask):
     def _allow(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
         return _places(i, None, shape) // self.size == j // self.size
 
-    def reach(self, rows: range, shape: Shape) -> Span:
-        first, last = (row + shape[-1] - shape[-2] for row in (rows[0], rows[-1]))
-        return clip(first // self.size * self.size, (last // self.size + 1) * self.size, shape)
-
-    def clear(self, rows: range, shape: Shape) -> Span:
-        first, last = (row + shape[-1] - shape[-2] for row in (rows[0], rows[-1]))
-        return self.reach(rows, shape) if first // self.size == last // self.size else (0, 0)
+    def sees(self, rows: range, cols: range, shape: Shape) -> bool | None:
+        shift = shape[-1] - shape[-2]
+        first, last, left, right = (
+            place // self.size for place in (rows[0] + shift, rows[-1] + shift, cols[0], cols[-1])
+        )
+        return True if first == last == left == right else False if last < left or right < first else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,17 +127,16 @@ class Global(Mask):
             chosen = chosen | (place == token) | (j == token)
         return chosen
 
+    def sees(self, rows: range, cols: range, shape: Shape) -> bool | None:
+        shift = shape[-1] - shape[-2]
+        return None if any(place in cols or place - shift in rows for place in self.places) else False
+
 
 def _places(i: Array, offset: Number | None, shape: Shape) -> Array:
     """Where each query stands among the keys."""
     if offset is None:
         return i + (shape[-1] - shape[-2])
     return i + (offset if isinstance(offset, int) else over_heads(offset[..., None, None], shape, "offset"))
-
-
-def _offsets(offset: Number | None, shape: Shape) -> Span:
-    n_q, n_k = shape[-2:]
-    return (n_k - n_q, n_k - n_q) if offset is None else extremes(offset, (-n_q - n_k, n_q + n_k))
 
 
 def _whole(offset: Number | None) -> Number | None:

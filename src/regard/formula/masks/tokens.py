@@ -3,15 +3,16 @@
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ...errors import DtypeError, ShapeError
 from ..arrays import Array, Library, known, namespace
-from .mask import Given, Mask, Shape, Span, booleans, joined
+from .mask import Given, Mask, Shape, booleans, joined
 
 
-def padding(lengths: Array | Sequence[int]) -> Mask:
-    """Keys from `lengths` on are padding. lengths: (batch..)"""
-    return Padding(whole_numbers(lengths, "lengths"))
+def padding(lengths: Array | Sequence[int] | int) -> Mask:
+    """Keys from `lengths` on are padding. lengths: (batch..), or one for all"""
+    return Padding(lengths if isinstance(lengths, int) else whole_numbers(lengths, "lengths"))
 
 
 def padding_of_ids(ids: Array, pad_token: int = 0) -> Mask:
@@ -77,15 +78,22 @@ class Padding(Mask):
         return (len(self.lengths),) if isinstance(self.lengths, tuple) else tuple(self.lengths.shape)
 
     def item(self, index: tuple[int, ...], shape: Shape) -> Mask:
+        if isinstance(self.lengths, int):
+            return self
         if isinstance(self.lengths, tuple):
             return Padding(self.lengths[index[0] % len(self.lengths)])  # 1 length serves every item
         return Padding(at_item(self.lengths, index, kept=0))
 
-    def reach(self, rows: range, shape: Shape) -> Span:
-        return clip(0, extremes(self.lengths, (0, shape[-1]))[1], shape)
+    @cached_property
+    def ends(self) -> tuple[int, int] | None:
+        """The shortest and the longest length, once for all tiles: on a GPU it is waited for."""
+        return extremes(self.lengths)
 
-    def clear(self, rows: range, shape: Shape) -> Span:
-        return clip(0, extremes(self.lengths, (0, shape[-1]))[0], shape)
+    def sees(self, rows: range, cols: range, shape: Shape) -> bool | None:
+        if self.ends is None:
+            return None
+        shortest, longest = self.ends
+        return True if cols.stop <= shortest else False if cols.start >= longest else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,22 +147,16 @@ def at_item(array: Array, index: tuple[int, ...], *, kept: int) -> Array:
     return array[(*(at if size != 1 else 0 for size, at in zip(lead, index, strict=False)), ...)]
 
 
-def extremes(numbers: int | Array | tuple[int, ...], otherwise: Span) -> Span:
-    """The smallest and largest of some whole numbers, or `otherwise` where they cannot be looked at."""
+def extremes(numbers: int | Array | tuple[int, ...]) -> tuple[int, int] | None:
+    """The smallest and largest of some whole numbers; None where there are none, or they cannot be looked at."""
     if isinstance(numbers, int):
         return numbers, numbers
     if isinstance(numbers, tuple):
-        return (min(numbers), max(numbers)) if numbers else otherwise
+        return (min(numbers), max(numbers)) if numbers else None
     xp = namespace(numbers=numbers)
     if 0 in numbers.shape or known(xp.max(numbers) == 0) is None:
-        return otherwise
+        return None
     return int(xp.min(numbers)), int(xp.max(numbers))
-
-
-def clip(start: int, stop: int, shape: Shape) -> Span:
-    """Columns start:stop, kept inside the map."""
-    start = min(max(start, 0), shape[-1])
-    return start, min(max(stop, start), shape[-1])
 
 
 def whole_numbers(numbers: Array | Sequence[int], name: str) -> Array | tuple[int, ...]:

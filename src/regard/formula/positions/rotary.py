@@ -96,8 +96,7 @@ def angles(places: Array, frequencies: list[float]) -> tuple[Array, Array]:
     In float64 where the library has it: at place 100,000 float32 is already 0.004 radians off.
     """
     library = Library.of(places)
-    floats = library.xp.__array_namespace_info__().dtypes(device=library.device, kind="real floating")
-    widest = floats.get("float64", floats["float32"])
+    widest = library.widest_float()
     turned = library.xp.astype(places, widest)[..., None] * library.asarray(frequencies, dtype=widest)
     return library.xp.cos(turned), library.xp.sin(turned)
 
@@ -126,7 +125,7 @@ def rotate(x: Array, cos: Array, sin: Array, *, interleaved: bool = False) -> Ar
         turned = xp.reshape(xp.stack((first, second), axis=-1), turned.shape)
     else:
         turned = xp.concat((first, second), axis=-1)
-    return xp.astype(xp.concat((turned, rest), axis=-1), x.dtype)
+    return xp.astype(xp.concat((turned, rest), axis=-1), x.dtype, copy=False)
 
 
 def rotary(
