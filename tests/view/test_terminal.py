@@ -1,8 +1,10 @@
 import io
 import re
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
 from rich.ansi import AnsiDecoder
 from rich.console import Console
 
@@ -235,6 +237,13 @@ class TestNumbers:
         assert lines[2] == "… 93 more columns"
 
 
+def test_weights_of_any_library_are_drawn():
+    weights = np.asarray([[0.25, 0.75], [1.0, 0.0]])
+    expected = printed(render_table(weights, ["a", "b"]))
+    for same in (torch.tensor(weights, requires_grad=True), jnp.asarray(weights), weights.tolist()):
+        assert printed(render_table(same, ["a", "b"])) == expected
+
+
 class TestBadInput:
     @pytest.mark.parametrize("function", [render, render_table, render_bars, render_top])
     def test_shapes(self, function):
@@ -246,7 +255,7 @@ class TestBadInput:
             function(np.ones((4, 2, 2)), ["a", "b"])
 
     def test_no_numbers(self):
-        with pytest.raises(DtypeError, match="2-D array of real numbers, not list"):
+        with pytest.raises(DtypeError, match="weights are a list; they must be numbers"):
             render([["a", "b"]], ["q"], ["x", "y"])
         with pytest.raises(DtypeError, match="real numbers"):
             render([[1.0], [1.0, 2.0]], ["q"])

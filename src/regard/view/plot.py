@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from rich.cells import cell_len
 
-from ..errors import DtypeError, FileError, MissingExtra, OptionError, ShapeError
+from ..errors import FileError, MissingExtra, OptionError, ShapeError
 from .labels import label
+from .numbers import as_numbers
 from .shades import BLACK, WHITE, contrast
 
 try:
@@ -50,7 +51,7 @@ def heat_map(
     weights: (Q, K). cols: the tokens of the keys, where they are not those of the queries. path: where to save the
     figure as well, as .png, .svg or .pdf.
     """
-    table = _numbers(weights, ("queries", "keys"))
+    table = as_numbers(weights, "weights", ("queries", "keys"))
     sheet = _sheet(table[None], rows, rows if cols is None else cols, title or "")
     return _saved(_figure(table[None], [""], sheet), path)
 
@@ -63,7 +64,7 @@ def head_grid(
 
     weights: (H, Q, K). The other arguments are those of `heat_map`.
     """
-    maps = _numbers(weights, ("heads", "queries", "keys"))
+    maps = as_numbers(weights, "weights", ("heads", "queries", "keys"))
     sheet = _sheet(maps, rows, rows if cols is None else cols, title or "")
     return _saved(_figure(maps, [f"head {head}" for head in range(len(maps))], sheet), path)
 
@@ -205,19 +206,6 @@ def _label(token: str) -> str:
 def _width(texts: Sequence[str], letters: float) -> float:
     """About how wide the widest of some texts is, in points."""
     return max(map(cell_len, texts), default=0) * letters * 0.6
-
-
-def _numbers(weights: Any, axes: tuple[str, ...]) -> np.ndarray:
-    """`weights` as an array, from any library; a tensor may have a gradient, and be on a GPU."""
-    if hasattr(weights, "detach"):
-        weights = weights.detach().cpu().double()
-    try:
-        table = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DtypeError(f"weights are a {type(weights).__name__}; they must be numbers ({', '.join(axes)}).") from None
-    if table.ndim != len(axes):
-        raise ShapeError(f"weights have shape {table.shape}; they must be ({', '.join(axes)}).")
-    return table
 
 
 def _saved(figure: Figure, path: str | Path | None) -> Figure:

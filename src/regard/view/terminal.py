@@ -18,9 +18,10 @@ from rich.console import Group
 from rich.style import Style
 from rich.text import Text
 
-from ..errors import DtypeError, OptionError, ShapeError
+from ..errors import OptionError, ShapeError
 from .blocks import FAINT, ROW_LABEL, STRONG, Block, Drawing, Paper, beside, grid, left_out, padded, table
 from .labels import label
+from .numbers import as_numbers
 from .shades import BLOCKS, block, shade
 
 __all__ = ["MOST", "beside", "figures", "render", "render_bars", "render_numbers", "render_table", "render_top"]
@@ -146,12 +147,7 @@ def render_numbers(
 
 def _checked(numbers: ArrayLike, name: str, rows: Sequence[str] | None, columns: Sequence[str] | None) -> Numbers:
     """A 2-D array of floats with a label for each row and column, where there are labels."""
-    try:
-        shown = np.asarray(numbers, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DtypeError(f"{name} must be a 2-D array of real numbers, not {type(numbers).__name__}.") from None
-    if shown.ndim != 2:
-        raise ShapeError(f"{name} have shape {shown.shape}; a table needs two axes. Choose one head of one text.")
+    shown = as_numbers(numbers, name, ("rows", "columns"))
     for labels, size, axis in ((rows, shown.shape[0], "row"), (columns, shown.shape[1], "column")):
         if labels is not None and len(labels) != size:
             raise ShapeError(
