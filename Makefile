@@ -7,11 +7,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 TEXT ?= 我 喜欢 学习 AI 技术
+export TEXT
 
 .PHONY: run test lint check format pictures benchmark clean
 
 run: $(VENV)/.core
-	$(BIN)/regard explain "$(TEXT)"
+	@$(BIN)/regard explain -- "$$TEXT"
 
 test: lint check
 

@@ -34,13 +34,18 @@ def arrays(length=LENGTH):
     return [rng.standard_normal((HEADS, length, WIDTH), dtype=np.float32) for _ in range(3)]
 
 
-def extra(call: str, length: int = LENGTH, given: str = "None") -> float:
+def some_mask():
+    """One key in ten may not be seen."""
+    return torch.rand(LENGTH, LENGTH, generator=torch.Generator().manual_seed(0)) < 0.9
+
+
+def extra(call: str, length: int = LENGTH) -> float:
     prepare = (
         "from formula import *\n"
         f"a = arrays({length})\n"
         "t = [torch.from_numpy(x) for x in a]\n"
         "sdpa = torch.nn.functional.scaled_dot_product_attention\n"
-        f"given = {given}\n"
+        "given = some_mask()\n"
         "small = [x[:, :1500] for x in a]; attend(*small); sdpa(*[x[None, :, :64] for x in t])"
     )
     return peak_extra_memory(prepare, call)
@@ -85,22 +90,21 @@ def torch_table(rounds: int) -> list[list[str]]:
     query, key, value = (torch.from_numpy(array) for array in arrays())
     batch = [array[None] for array in (query, key, value)]
     kernel = torch.nn.functional.scaled_dot_product_attention
+    given = some_mask()
     rows = [["PyTorch", "tokens", "time", "against the kernel", "extra memory"]]
-    given = "torch.rand(4096, 4096, generator=torch.Generator().manual_seed(0)) < 0.9"
-    for label, options, mask in (
-        ("", "", "None"),
-        (", causal", "is_causal=True", "masks.causal()"),
-        (", boolean mask", "attn_mask=given", "given"),
+    for label, options, mask, written_options, written_mask in (
+        ("", {}, None, "", "None"),
+        (", causal", {"is_causal": True}, masks.causal(), "is_causal=True", "masks.causal()"),
+        (", boolean mask", {"attn_mask": given}, given, "attn_mask=given", "given"),
     ):
-        scope = {**globals(), "query": query, "key": key, "value": value, "batch": batch, "given": eval(given)}
         seconds = interleaved(
             3 * rounds,
-            kernel=eval(f"lambda: kernel(*batch, {options})", scope | {"kernel": kernel}),
-            attend=eval(f"lambda: attend(query, key, value, {mask})", scope),
+            kernel=lambda options=options: kernel(*batch, **options),
+            attend=lambda mask=mask: attend(query, key, value, mask),
         )
         memory = {
-            "kernel": extra(f"sdpa(*[x[None] for x in t], {options})", given=given),
-            "attend": extra(f"attend(*t, {mask})", given=given),
+            "kernel": extra(f"sdpa(*[x[None] for x in t], {written_options})"),
+            "attend": extra(f"attend(*t, {written_mask})"),
         }
         rows += [
             [f"{name}{label}", f"{LENGTH:,}", f"{seconds[which]:.3f} s",

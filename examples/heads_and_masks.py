@@ -103,7 +103,7 @@ def one_head() -> None:
     output, weights = SingleHeadSelfAttention(16)(x, mask)
     print("SingleHeadSelfAttention with it:", shapes(output, weights))
     print(rounded(weights[1]))
-    _, weights = explicit(x, torch.zeros(5, 5))
+    _, weights = explicit(x, torch.zeros(5, 5, dtype=torch.bool))
     print("a mask that forbids everything gives zeros, not NaN:", weights.abs().sum().item() == 0)
 
 

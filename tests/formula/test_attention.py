@@ -177,6 +177,32 @@ class TestEdges:
             answer = numbers(attend(library(query), library(key), library(value), **terms[by]))
         np.testing.assert_allclose(answer[:, :3], expected[:, :3], atol=1e-6)
 
+    def test_nan_is_found_in_arrays_of_any_size(self, library, rng):
+        """A maximum need not show it: JAX loses NaN on the way there."""
+        query, key, value = (rng.normal(size=(1, n, 64)).astype(np.float32) for n in (2, 1000, 1000))
+        expected = reference.attend(query, key, value, allowed=np.arange(1000) < 400)
+        value[0, 999] = np.nan
+        answer = attend(*map(library, (query, key, value)), library(np.arange(1000) < 400))
+        np.testing.assert_allclose(numbers(answer), expected, atol=1e-5)
+
+    def test_a_masked_key_may_be_too_large_for_a_score(self, library):
+        query, key, value = (np.ones((1, 2, 4), np.float32) for _ in range(3))
+        query, key[0, 1] = query * 1e3, 3e38
+        strict = library is LIBRARIES["strict"]
+        with np.errstate(all="ignore") if strict else nullcontext():
+            answer = attend(*map(library, (query, key, value)), masks.padding([1]))
+        np.testing.assert_array_equal(numbers(answer), value)
+
+    def test_no_queries_and_nan(self, library):
+        value = library(np.full((2, 3, 4), np.nan, np.float32))
+        key = library(np.ones((2, 3, 4), np.float32))
+        assert attend(key[:, :0, :], key, value, masks.causal()).shape == (2, 0, 4)
+
+    def test_wider_than_float64_stays_so(self, rng):
+        query = rng.normal(size=(3, 4)).astype(np.longdouble)
+        assert attend(query, query, query).dtype == np.longdouble
+        np.testing.assert_allclose(attend(query, query, query), reference.attend(query, query, query), atol=1e-14)
+
     def test_no_warning_comes_from_behind_a_mask_in_any_thread(self, rng):
         """Infinities meet in tiles that other threads work on, and NumPy's settings are each thread's own."""
         query, key = rng.normal(size=(2, 2, 2100, 4)).astype(np.float32)

@@ -26,6 +26,12 @@ CASES = {
     "window": (lambda array: masks.window(2, 1), lambda b, i, j, n_q, n_k: -2 <= j - (i + n_k - n_q) <= 1),
     "window to the left": (lambda array: masks.window(1), lambda b, i, j, n_q, n_k: j - (i + n_k - n_q) >= -1),
     "window to the right": (lambda array: masks.window(right=0), lambda b, i, j, n_q, n_k: j <= i + n_k - n_q),
+    "window open on both sides": (lambda array: masks.window(), lambda b, i, j, n_q, n_k: True),
+    "window far along": (lambda array: masks.window(None, 0, offset=1000), lambda b, i, j, n_q, n_k: j <= i + 1000),
+    "window of NumPy's numbers": (
+        lambda array: masks.window(np.int64(1), np.int64(0)),
+        lambda b, i, j, n_q, n_k: 0 <= i + n_k - n_q - j <= 1,
+    ),
     "window, offset": (lambda array: masks.window(1, 1, offset=1), lambda b, i, j, n_q, n_k: abs(j - i - 1) <= 1),
     "lengths": (lambda array: masks.padding(array(np.asarray([3, 0]))), lambda b, i, j, n_q, n_k: j < [3, 0][b]),
     "lengths as a list": (lambda array: masks.padding([3, 5]), lambda b, i, j, n_q, n_k: j < [3, 5][b]),
@@ -237,6 +243,10 @@ class TestBadInput:
             (lambda: masks.keys(np.asarray([1, 0])), "int64"),
             (lambda: masks.from_binary(np.asarray([0.5])), "only 0 and 1"),
             (lambda: masks.causal(0.5), r"0\.5"),
+            (lambda: masks.global_tokens([0.7]), r"0\.7"),
+            (lambda: masks.global_tokens("12"), "'1'"),
+            (lambda: masks.padding_of_ids(np.asarray([[1]]), None), r"pad_token is None.*masks\.padding"),
+            (lambda: masks.padding_of_ids(np.asarray([[1.0]])), "float64"),
         ],
     )
     def test_wrong_options(self, make, words):

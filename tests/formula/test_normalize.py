@@ -33,6 +33,10 @@ def test_log_sum_exp_is_the_formula_and_does_not_overflow(library, rng):
     assert log_sum_exp(library(x), axis=0).shape == (7,)
 
 
+def test_infinity_is_the_sum_of_infinity(library):
+    assert numbers(log_sum_exp(library(np.asarray([np.inf, 1.0], np.float32)))) == np.inf
+
+
 def test_empty_axes(library):
     assert softmax(library(np.zeros((2, 0), np.float32))).shape == (2, 0)
     assert softmax(library(np.zeros((0, 3), np.float32))).shape == (0, 3)
@@ -56,5 +60,6 @@ def test_bad_input_is_named():
         softmax([1.0, 2.0])
     with pytest.raises(DtypeError, match="bool"):
         softmax(np.asarray([True, False]))
-    with pytest.raises(ShapeError, match=r"axis 2 does not exist in x of shape \(3, 4\)"):
-        softmax(np.zeros((3, 4)), axis=2)
+    for axis in (2, None):
+        with pytest.raises(ShapeError, match=rf"axis {axis} does not exist in x of shape \(3, 4\)"):
+            softmax(np.zeros((3, 4)), axis=axis)

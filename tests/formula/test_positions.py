@@ -175,6 +175,16 @@ def test_a_bias_is_the_same_in_tiles(library, rng, monkeypatch):
         (lambda: positions.rotary(np.zeros((4, 6)), np.arange(3)), r"\(4, 6\).*\(3, 3\)"),
         (lambda: positions.rotary(np.zeros(6)), r"\(6,\)"),
         (lambda: positions.t5(np.zeros(5), both_ways=True), r"\(5,\)"),
+        (lambda: positions.t5_buckets(np.arange(3), both_ways=True, buckets=2), "2 buckets .* both ways"),
+        (lambda: positions.t5_buckets(np.arange(3), both_ways=False, farthest=16), "up to 16"),
+        (lambda: positions.alibi(2.5), r"2\.5 heads"),
+        (lambda: positions.alibi(2, offset=np.asarray([1])), "one whole number"),
+        (lambda: positions.rotary(np.ones((2, 3, 5, 4)), np.zeros((3, 5))), r"\(3,\).*\(2, 3, 5, 4\)"),
+        (lambda: positions.rotary(np.zeros((4, 6)), base=0), "base is 0"),
+        (lambda: positions.rotary(np.zeros((4, 6)), scaling="yarn"), "scaling is 'yarn'"),
+        (lambda: positions.Linear(factor=-1), "factor is -1"),
+        (lambda: positions.Yarn(factor=2, trained_length=0), "trained_length is 0"),
+        (lambda: positions.Llama3(factor=2, trained_length=8, low=4, high=4), "high is 4 and low is 4"),
     ],
 )
 def test_bad_input_is_named(make, words):

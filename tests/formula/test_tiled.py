@@ -82,6 +82,23 @@ def test_distance_is_from_where_the_query_stands():
     np.testing.assert_allclose(statistics(query, key).distance, [4.5])
 
 
+@pytest.mark.parametrize("sharpness", [1, 100, 1000])
+def test_entropy_keeps_its_digits_when_scores_are_large(library, rng, small_tiles, sharpness):
+    query, key = (rng.normal(size=(2, n, 16)).astype(np.float32) for n in (40, 50))
+    query = query * np.float32(sharpness)
+    exact = reference.weights(query, key)
+    entropy = -(exact * np.log(np.where(exact > 0, exact, 1))).sum(-1)
+    found = numbers(statistics(library(query), library(key)).entropy)
+    np.testing.assert_allclose(found, entropy, atol=1e-4)
+    assert np.all(found >= 0)
+
+
+def test_without_keys_the_sink_is_all_there_is(library):
+    query, key = library(np.zeros((1, 2, 4), np.float32)), library(np.zeros((1, 0, 4), np.float32))
+    found = statistics(query, key, sinks=library(np.asarray([1.5], np.float32)))
+    np.testing.assert_allclose(numbers(found.log_sum_exp), [[1.5, 1.5]])
+
+
 def test_statistics_of_nothing(library):
     empty = statistics(library(np.zeros((2, 3, 4), np.float32)), library(np.zeros((2, 0, 4), np.float32)))
     assert np.all(numbers(empty.log_sum_exp) == -np.inf)

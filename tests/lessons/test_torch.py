@@ -128,13 +128,15 @@ def test_a_mask_of_no_kind_is_refused(mask):
             call()
 
 
-def test_a_mask_of_zeros_forbids_everything_to_layers_and_adds_nothing_elsewhere():
-    x, zeros = torch.randn(2, 3, 4), torch.zeros(3, 3)
+def test_a_mask_of_zeros_is_read_by_its_kind():
+    """A batch without padding has a padding mask of zeros, which must not forbid everything."""
+    x, none = torch.randn(2, 3, 4), create_padding_mask([[5, 6, 7], [8, 9, 5]])
     for layer in (SimpleAttention(4), SingleHeadSelfAttention(4), MultiHeadSelfAttention(4, 2)):
-        assert not layer(x, zeros)[1].any()
+        assert layer(x, none)[1].tolist() == layer(x)[1].tolist()
+        assert not layer(x, torch.zeros(3, 3, dtype=torch.int64))[1].any()
         assert layer(x, create_causal_mask(3))[1].tolist() == layer(x, torch.ones(3, 3).tril())[1].tolist()
-    assert scaled_dot_product_attention(x, x, x, zeros)[1].all()
-    assert MultiHeadAttention(4, 2).attend(x, x, x, zeros)[1].all()
+    assert scaled_dot_product_attention(x, x, x, none)[1].all()
+    assert MultiHeadAttention(4, 2).attend(x, x, x, none)[1].all()
 
 
 def test_simple_attention_has_its_matrices_written_out():

@@ -350,7 +350,11 @@ def test_padding_may_hold_anything(mask):
     expected = attention(x, mask=mask)
     x[1, 3:] = torch.nan
     x.requires_grad_()
-    for output in (attention(x, mask=mask), SelfAttention(24).double().attend(x, mask=mask).output):
+    single = SelfAttention(24).double()
+    for output in (
+        attention(x, mask=mask), attention.attend(x, mask=mask).output, single(x, mask=mask),
+        single.attend(x, mask=mask).output,
+    ):  # fmt: skip
         assert torch.isfinite(output[0]).all()
         assert torch.isfinite(output[1, :3]).all()
     torch.testing.assert_close(attention(x, mask=mask)[1, :3], expected[1, :3])

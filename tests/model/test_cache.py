@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from regard.errors import DtypeError, ShapeError
-from regard.model import KeyValueCache
+from regard.formula import masks
+from regard.model import BlockConfig, Decoder, KeyValueCache, MultiHeadAttention
 
 B, G, D = 3, 2, 4
 
@@ -24,6 +25,7 @@ def test_what_was_appended_comes_back_in_order():
     assert all(torch.equal(*pair) for pair in zip(cache.kept(), (keys, values), strict=True))
 
 
+@torch.no_grad()
 def test_room_grows_by_doubling():
     cache, places, copied = KeyValueCache(), [], 0
     for length in range(500):
@@ -102,3 +104,38 @@ def test_keys_and_values_must_be_of_the_same_tokens():
 def test_an_index_is_a_tensor_of_whole_numbers(index):
     with pytest.raises(DtypeError, match="index is"):
         KeyValueCache().reorder(index)
+
+
+def test_a_step_that_is_refused_leaves_the_cache_as_it_was():
+    decoder = Decoder(BlockConfig(width=8, heads=2), 2).double().eval()
+    x, source = torch.randn(1, 4, 8, dtype=torch.float64), torch.randn(1, 7, 8, dtype=torch.float64)
+    wrong = {"cross_mask": torch.ones(7, 7, dtype=torch.bool)}, {"source": source[..., :5]}, {"source": source[:, :3]}
+    with torch.no_grad():
+        cache = decoder.new_cache()
+        decoder(x[:, :3], source, cache=cache)
+        for options in wrong:
+            with pytest.raises(ShapeError):
+                decoder(x[:, 3:], **({"source": source} | options), cache=cache)
+        torch.testing.assert_close(decoder(x[:, 3:], source, cache=cache), decoder(x, source)[:, 3:])
+
+
+def test_gradients_of_queries_alone_go_through_a_cache():
+    attention, cache = MultiHeadAttention(8, 2), KeyValueCache()
+    for frozen in (attention.to_key, attention.to_value):
+        frozen.requires_grad_(False)
+    x = torch.randn(1, 6, 8)
+    steps = torch.cat([attention(x[:, step : step + 1], cache=cache) for step in range(6)], dim=1)
+    gradient = torch.autograd.grad(steps.sum(), attention.to_query.weight)[0]
+    whole = torch.autograd.grad(attention(x, mask=masks.causal()).sum(), attention.to_query.weight)[0]
+    torch.testing.assert_close(gradient, whole)
+
+
+def test_a_cache_goes_on_as_it_was_begun():
+    attention, cache, x = MultiHeadAttention(8, 2), KeyValueCache(), torch.randn(1, 3, 8)
+    with torch.inference_mode():
+        attention(x[:, :2], cache=cache)
+    with torch.no_grad():
+        step = attention(x[:, 2:], cache=cache)
+    torch.testing.assert_close(step, attention(x, mask=masks.causal())[:, 2:])
+    with pytest.raises(DtypeError, match=r"torch\.float64 .*keeps torch\.float32"):
+        attention.double()(x[:, 2:].double(), cache=cache)

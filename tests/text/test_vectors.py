@@ -185,3 +185,9 @@ class TestBadFiles:
             load(tmp_path / "nowhere.txt", ["cat"])
         with pytest.raises(FileError, match=r"cannot read .*: Is a directory"):
             load(tmp_path, ["cat"])
+
+
+def test_one_number_a_word_after_a_tab(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("cat\t0.1\ndog\t0.3\n", encoding="utf-8")
+    assert load(path, ["dog"]).tolist() == [[0.3]]

@@ -1,5 +1,6 @@
 """What the caller handed in → arrays of one library, in a dtype that is safe to compute in."""
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -87,11 +88,11 @@ def floating(xp: Namespace, array: Array, name: str = "x") -> Array:
 
 
 def wide_dtype(xp: Namespace, dtype: Any) -> Any:
-    """The dtype sums are taken in: float64 stays, everything narrower is float32.
+    """The dtype sums are taken in: float64 and wider stay, everything narrower is float32.
 
     In float16 a dot product of two rows at 1e4 is already infinite; in bfloat16 it keeps 8 bits.
     """
-    return xp.float64 if dtype == xp.float64 else xp.float32
+    return dtype if dtype == xp.float64 or getattr(dtype, "itemsize", 0) > 8 else xp.float32
 
 
 def widened(xp: Namespace, array: Array) -> Array:
@@ -108,15 +109,27 @@ def known(condition: Array) -> bool | None:
 
 
 def all_finite(xp: Namespace, array: Array) -> bool | None:
-    """Whether there is no NaN and no infinity in it; None where it cannot be known yet. (Two passes, no copy.)"""
+    """Whether there is no NaN and no infinity in it; None where it cannot be known yet."""
+    if compat.is_numpy_namespace(xp) or compat.is_torch_namespace(xp):
+        size = largest(xp, array)
+        return None if size is None else math.isfinite(size)
+    return known(xp.all(xp.isfinite(array)))  # JAX loses NaN on its way to a maximum
+
+
+def largest(xp: Namespace, array: Array) -> float | None:
+    """The largest magnitude, NaN if there is any; None where it cannot be known yet. (Two passes, no copy.)"""
     if 0 in array.shape:
-        return True
-    return known(xp.isfinite(xp.max(array)) & xp.isfinite(xp.min(array)))
+        return 0.0
+    try:
+        high, low = float(xp.max(array)), float(xp.min(array))
+    except Exception:  # as in `known`
+        return None
+    return math.nan if math.isnan(high + low) and (math.isnan(high) or math.isnan(low)) else max(high, -low)
 
 
 def quiet(xp: Namespace) -> AbstractContextManager[Any]:
-    """Where infinities in masked keys meet: NumPy warns of ∞ − ∞, and the answer does not depend on it."""
-    return xp.errstate(invalid="ignore") if compat.is_numpy_namespace(xp) else nullcontext()
+    """Where masked keys hold infinities or overflow, NumPy would warn, and the answer does not depend on them."""
+    return xp.errstate(invalid="ignore", over="ignore") if compat.is_numpy_namespace(xp) else nullcontext()
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:

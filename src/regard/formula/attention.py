@@ -83,7 +83,7 @@ def _with_what_is_seen(problem: Problem, value: Array, mix: Callable[[Array], Ar
     """mix(value), such that NaN and infinities reach those who may see them and nobody else."""
     xp = problem.xp
     with quiet(xp):
-        if (problem.mask is None and problem.bias is None) or all_finite(xp, value):
+        if 0 in problem.shape or (problem.mask is None and problem.bias is None) or all_finite(xp, value):
             return mix(value)
         return tiled.spoil(problem, value, mix(xp.where(xp.isfinite(value), value, 0.0)))
 

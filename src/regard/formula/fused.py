@@ -11,7 +11,7 @@ from typing import Any
 
 import array_api_compat as compat
 
-from .arrays import Array, Namespace, all_finite, broadcast_shapes, widened
+from .arrays import Array, Namespace, broadcast_shapes, largest, widened
 from .masks.mask import Given as GivenMask
 from .masks.mask import Mask
 from .masks.places import Causal
@@ -33,8 +33,8 @@ def attend(problem: Problem, value: Array) -> Array | None:
     heads, key_heads, value_heads = (_heads(shape) for shape in (problem.shape, problem.key.shape, value.shape))
     if key_heads != value_heads or broadcast_shapes(problem.shape[:-3], value.shape[:-3]) != problem.shape[:-3]:
         return None
-    if (problem.mask is not None or problem.bias is not None) and not all_finite(problem.xp, problem.key):
-        return None  # The kernel adds −inf to masked scores, and NaN − inf is NaN.
+    if (problem.mask is not None or problem.bias is not None) and not _has_finite_scores(problem):
+        return None  # The kernel adds −inf to masked scores, and NaN − inf and inf − inf are NaN.
     query, key, value = _precise_enough(problem, value)
     shaping = _shaping(problem, query.dtype)
     if shaping is None:
@@ -82,6 +82,14 @@ def _shaping(problem: Problem, dtype: Any) -> dict[str, Any] | None:
         allowed = mask.tile(everything, everything, shape, like=problem.query)
         shaping = allowed if shaping is None else xp.where(allowed, shaping, -xp.inf)
     return {"attn_mask": _four_axes(shaping, shape, _heads(shaping.shape))}
+
+
+def _has_finite_scores(problem: Problem) -> bool:
+    """Whether no score can overflow, whatever masked keys hold."""
+    sizes = [largest(problem.xp, array) for array in (problem.query, problem.key)]
+    known = [size for size in sizes if size is not None]
+    highest = math.prod(known) * float(problem.query.shape[-1]) * max(abs(problem.scale), 1.0)
+    return len(known) == len(sizes) and highest < 1e38
 
 
 def _size_when_dense(part: Mask | Bias | None, problem: Problem) -> int:

@@ -28,10 +28,11 @@ def log_sum_exp(x: Array, axis: int = -1) -> Array:
 
 
 def peak_of(xp: Namespace, x: Array, axis: int) -> Array:
-    """The maximum along `axis`, kept as an axis of 1; 0 where there is none, since −inf − (−inf) is NaN."""
+    """The maximum along `axis`, kept as an axis of 1; 0 where it is infinite, since ∞ − ∞ is NaN."""
     if x.shape[axis] == 0:
         return xp.sum(x, axis=axis, keepdims=True)
-    return subtractable(xp, xp.max(x, axis=axis, keepdims=True))
+    peak = xp.max(x, axis=axis, keepdims=True)
+    return xp.where(xp.isfinite(peak), peak, 0.0)
 
 
 def subtractable(xp: Namespace, peak: Array) -> Array:
@@ -52,6 +53,6 @@ def log_of(xp: Namespace, total: Array) -> Array:
 
 def _checked(x: Array, axis: int) -> tuple[Namespace, Array]:
     xp = namespace(x=x)
-    if not -x.ndim <= axis < x.ndim:
-        raise ShapeError(f"axis {axis} does not exist in x of shape {tuple(x.shape)}.")
+    if isinstance(axis, bool) or not isinstance(axis, int) or not -x.ndim <= axis < x.ndim:
+        raise ShapeError(f"axis {axis!r} does not exist in x of shape {tuple(x.shape)}.")
     return xp, floating(xp, x)

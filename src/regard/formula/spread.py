@@ -39,7 +39,9 @@ def statistics(
     problem = Problem.of(query, key, mask, scale=scale, softcap=softcap, bias=bias, sinks=sinks)
     if 0 in problem.shape:
         rows, cols = (zeros(problem, size, 1)[..., 0] for size in problem.shape[-2:])
-        return Statistics(log_sum_exp=rows - problem.xp.inf, entropy=rows, distance=rows, received=cols)
+        peak, total = start(problem, problem.shape[-2])
+        lse = (log_of(problem.xp, total) + subtractable(problem.xp, peak))[..., 0]
+        return Statistics(log_sum_exp=lse, entropy=rows, distance=rows, received=cols)
     offset = problem.shape[-1] - problem.shape[-2] if offset is None else offset
     with quiet(problem.xp):
         lse, entropy, distance = by_blocks(problem, problem.shape[-2], partial(_spread, offset=offset))
@@ -53,18 +55,21 @@ def _spread(problem: Problem, rows: range, buffer: Array | None, *, offset: int)
     """log-sum-exp, entropy and mean distance of some rows.   -> (.., H, R, 1) each"""
     xp = problem.xp
     peak, total = start(problem, len(rows))
-    mass, scored, gone = (zeros(problem, len(rows), 1) for _ in range(3))  # Σ p, Σ p·score, Σ p·distance
+    mass, scored, gone = (zeros(problem, len(rows), 1) for _ in range(3))  # Σ p, Σ p·(score − peak), Σ p·distance
     for cols, scores in tiles(problem, rows, buffer):
+        before = peak
         peak, fade = raised(problem, peak, scores)
         powers = powers_of(problem, scores, peak)
         part = xp.sum(powers, axis=-1, keepdims=True)
-        seen = xp.where(scores == -xp.inf, 0.0, scores)  # 0·(−inf) is NaN
+        risen = xp.where(before == -xp.inf, 0.0, peak - subtractable(xp, before))
+        below = xp.where(scores == -xp.inf, 0.0, scores - subtractable(xp, peak))  # 0·(−inf) is NaN
+        scored = (scored - risen * mass) * fade + xp.sum(powers * below, axis=-1, keepdims=True)
         total, mass = total * fade + part, mass * fade + part
-        scored = scored * fade + xp.sum(powers * seen, axis=-1, keepdims=True)
         gone = gone * fade + xp.sum(powers * _distances(problem, rows, cols, offset), axis=-1, keepdims=True)
-    lse = log_of(xp, total) + subtractable(xp, peak)
-    entropy = subtractable(xp, lse) * divided(xp, mass, total) - divided(xp, scored, total)
-    return lse, entropy, divided(xp, gone, total)
+    log_total = log_of(xp, total)
+    entropy = subtractable(xp, log_total) * divided(xp, mass, total) - divided(xp, scored, total)
+    distance = divided(xp, gone, total)
+    return log_total + subtractable(xp, peak), xp.where(entropy < 0, 0.0, entropy), distance  # −1e-8 is rounding
 
 
 def _receive(problem: Problem, cols: range, buffer: Array | None, *, lse: Array) -> tuple[Array]:

@@ -206,7 +206,6 @@ def _by_head_and_block(problem: Problem, size: int, block_of: BlockOf, values: d
 
 def _width(problem: Problem, rows: int, buffer: Array | None) -> int:
     """Columns of a tile: what the buffer holds, or what all heads can do at once; fewer if a mask may rule some out."""
-    if buffer is not None:
-        return COLS
-    together = TOGETHER // max(1, math.prod(problem.shape[:-2]) * rows)
-    return max(COLS, together if problem.mask is None else min(together, 4 * COLS))
+    room = ROWS * COLS if buffer is not None else TOGETHER // max(1, math.prod(problem.shape[:-2]))
+    width = room // max(1, rows)
+    return max(COLS, width if problem.mask is None else min(width, 4 * COLS))

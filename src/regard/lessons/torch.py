@@ -1,9 +1,9 @@
 """The names that lessons on attention use, in PyTorch, each a few lines on top of the formula.
 
 The same names as in `regard.lessons`, on tensors and with gradients. A mask is written as lessons write it: numbers to
-add to the scores (0 = may attend, −inf = may not), 0 and 1 (1 = may attend), or booleans (True = may attend). Only one
-mask could be read both ways, one that is 0 throughout: to the three layers it forbids everything, since theirs are 0
-and 1; to everything else it adds nothing.
+add to the scores (0 = may attend, −inf = may not), 0 and 1 (1 = may attend), or booleans (True = may attend). One that
+is 0 throughout could be read both ways: of floating numbers it adds nothing, as a padding mask of a batch without
+padding; of whole numbers it forbids everything.
 """
 
 # Q queries, K keys, V value width; "..": any leading axes (batch, heads)
@@ -105,7 +105,7 @@ class SimpleAttention(nn.Module):
     def forward(self, x: Numbers, mask: Numbers | None = None) -> tuple[Tensor, Tensor]:
         """(batch, n, dim) -> (batch, n, dim), (batch, n, n); the batch may be left out"""
         (x,) = _sentences(self.dim, self.W_q, x=x)
-        return self_attention(x, self.W_q, self.W_k, self.W_v, _flags(mask))
+        return self_attention(x, self.W_q, self.W_k, self.W_v, mask)
 
 
 class SingleHeadSelfAttention(nn.Module):
@@ -119,7 +119,7 @@ class SingleHeadSelfAttention(nn.Module):
     def forward(self, x: Numbers, mask: Numbers | None = None) -> tuple[Tensor, Tensor]:
         """(batch, n, d_model) -> (batch, n, d_model), (batch, n, n); the batch may be left out"""
         (x,) = _sentences(self.d_model, self.W_q.weight, x=x)
-        return scaled_dot_product_attention(self.W_q(x), self.W_k(x), self.W_v(x), _flags(mask))
+        return scaled_dot_product_attention(self.W_q(x), self.W_k(x), self.W_v(x), mask)
 
 
 class _Heads(nn.Module):
@@ -160,7 +160,7 @@ class MultiHeadSelfAttention(_Heads):
 
     def forward(self, x: Numbers, mask: Numbers | None = None) -> tuple[Tensor, Tensor]:
         """(batch, n, d_model) -> (batch, n, d_model), (batch, heads, n, n); the batch may be left out"""
-        return self.attend(x, x, x, _flags(mask))
+        return self.attend(x, x, x, mask)
 
 
 def positional_encoding(seq_len: int, d_model: int) -> Tensor:
@@ -193,7 +193,7 @@ def _bias(mask: Numbers | None, shape: Shape, like: Tensor) -> Tensor | None:
     if mask is None:
         return None
     numbers = _tensor(mask, "mask").to(like.device)
-    if _is_binary(numbers) and torch.any(numbers == 1):
+    if _is_binary(numbers) and (not numbers.is_floating_point() or torch.any(numbers == 1)):
         numbers = numbers == 1
     if numbers.dtype == torch.bool:
         numbers = torch.zeros(numbers.shape, dtype=like.dtype, device=like.device).masked_fill(~numbers, -torch.inf)
@@ -204,14 +204,6 @@ def _bias(mask: Numbers | None, shape: Shape, like: Tensor) -> Tensor | None:
         )
     added: Tensor = lay(numbers.to(like.dtype).masked_fill(numbers <= NEVER, -torch.inf), shape)
     return added
-
-
-def _flags(mask: Numbers | None) -> Numbers | None:
-    """The mask of one of the layers: 0 and 1 as booleans, also where it is 0 throughout; others as they are."""
-    if mask is None:
-        return None
-    numbers = _tensor(mask, "mask")
-    return numbers == 1 if _is_binary(numbers) else numbers
 
 
 def _is_binary(numbers: Tensor) -> bool:

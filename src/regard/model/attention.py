@@ -165,7 +165,7 @@ class MultiHeadAttention(nn.Module):
         self, x: Tensor, source: Tensor | None, mask: Mask | Tensor | None, cache: KeyValueCache | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values as they enter the dot product: (B, H, Q, D), (B, G, K, D) twice."""
-        looked_at = self._checked(x, source, mask, cache)
+        looked_at = self.check(x, source, mask=mask, cache=cache)
         query = self._split(self.to_query(x))
         if source is not None and cache is not None and cache.length:
             return query, *cache.kept()
@@ -190,9 +190,10 @@ class MultiHeadAttention(nn.Module):
         """(B, H, Q, D) -> (B, Q, E)"""
         return self.output(mixed.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
-    def _checked(
-        self, x: Tensor, source: Tensor | None, mask: Mask | Tensor | None, cache: KeyValueCache | None
-    ) -> Tensor:
+    def check(
+        self, x: Tensor, source: Tensor | None = None, *, mask: Mask | Tensor | None = None,
+        cache: KeyValueCache | None = None,
+    ) -> Tensor:  # fmt: skip
         """What is looked at, x itself or the source, once everything fits together. Nothing is computed before that."""
         require_vectors("x", x, self.width)
         before = 0 if cache is None else cache.length

@@ -126,8 +126,8 @@ class DecoderBlock(Block):
     ) -> Tensor:  # fmt: skip
         """(B, N, E), (B, S, source_width) -> (B, N, E). Causal unless another mask is given; None is no mask at all."""
         require_vectors("x", x, self.config.width)
-        require_vectors("source", source, self.cross_attention.source_width)
         own, other = (None, None) if cache is None else (cache.own, cache.source)
+        self.cross_attention.check(x, source, mask=cross_mask, cache=other)  # before self-attention fills its cache
         x = self._residual(x, self.attention_norm, lambda x: self._dropped(self.attention(x, mask=mask, cache=own)))
         x = self._residual(
             x, self.cross_norm, lambda x: self._dropped(self.cross_attention(x, source, mask=cross_mask, cache=other))

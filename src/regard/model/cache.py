@@ -14,8 +14,8 @@ from .options import require_count
 class KeyValueCache:
     """The keys and values of one attention layer; empty at first.
 
-    Their room grows by doubling, so that n steps copy O(n) tokens and not O(n²). Where gradients are followed the
-    room is made anew instead, since autograd forbids writing into what it has kept.
+    Their room grows by doubling, so that n steps copy O(n) tokens and not O(n²). Where gradients are on, the room is
+    made anew each time instead, since autograd forbids writing into what it has kept: decode under torch.no_grad().
     """
 
     def __init__(self) -> None:
@@ -59,6 +59,11 @@ class KeyValueCache:
                 raise ShapeError(
                     f"{name} {tuple(new.shape)} does not continue what the cache keeps, "
                     f"{(*room.shape[:2], self.length, room.shape[3])}; only the tokens may differ. Start a new cache."
+                )
+            if new.dtype != room.dtype or new.device != room.device:
+                raise DtypeError(
+                    f"{name} is {new.dtype} on {new.device} and the cache keeps {room.dtype} on {room.device}. Start a "
+                    "new cache, or go on as it was begun."
                 )
 
 
@@ -104,7 +109,7 @@ class StackCache:
 def _extended(room: Tensor, length: int, new: Tensor) -> Tensor:
     """The room with `new` behind its first `length` tokens; a room twice as large where it is full."""
     total = length + new.shape[2]
-    if torch.is_grad_enabled() and (new.requires_grad or room.requires_grad):
+    if torch.is_grad_enabled() or (room.is_inference() and not torch.is_inference_mode_enabled()):
         return torch.cat((room[:, :, :length], new), dim=2)
     if total > room.shape[2]:
         larger = room.new_empty((*room.shape[:2], max(total, 2 * length), room.shape[3]))

@@ -34,9 +34,7 @@ class Mixing(nn.Module):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> Tensor:
         """By PyTorch's kernel, which never holds the weights."""
         allowed, causal = as_kernel_mask(mask, (*query.shape[:3], key.shape[2]), query)
-        if allowed is not None:  # 0·NaN is NaN: what no query may see must not be there at all
-            unseen = ~allowed.any(dim=1, keepdim=True).any(dim=2, keepdim=True).transpose(2, 3)
-            key, value = key.masked_fill(unseen, 0.0), value.masked_fill(unseen, 0.0)
+        key, value = _without_unseen(key, value, allowed)
         mixed = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=allowed, is_causal=causal, scale=self.scale,
             dropout_p=self.dropout if self.training else 0.0, enable_gqa=query.shape[1] != key.shape[1],
@@ -48,6 +46,8 @@ class Mixing(nn.Module):
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Mask | Tensor | None = None) -> Attended:
         """By the formula, with the weights, (B, H, Q, K), as they are before dropout: each row adds up to 1."""
+        allowed, _ = as_kernel_mask(mask, (*query.shape[:3], key.shape[2]), query)
+        key, value = _without_unseen(key, value, allowed)
         found = weights(query, key, mask, scale=self.scale)
         kept = functional.dropout(found, self.dropout, self.training)
         return Attended(grouped_matmul(torch, kept, value), found)
@@ -55,6 +55,14 @@ class Mixing(nn.Module):
     def extra_repr(self) -> str:
         """What `print` shows of it."""
         return f"dropout={self.dropout}" + ("" if self.scale is None else f", scale={self.scale:g}")
+
+
+def _without_unseen(key: Tensor, value: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Zeros for what no query may see: 0·NaN is NaN, so a weight of 0 alone does not keep it out."""
+    if allowed is None:
+        return key, value
+    unseen = ~allowed.any(dim=1, keepdim=True).any(dim=2, keepdim=True).transpose(2, 3)  # (B, 1, K, 1)
+    return key.masked_fill(unseen, 0.0), value.masked_fill(unseen, 0.0)
 
 
 def as_kernel_mask(mask: Mask | Tensor | None, shape: Shape, like: Tensor) -> tuple[Tensor | None, bool]:

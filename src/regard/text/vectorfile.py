@@ -88,7 +88,7 @@ def _from_text(lines: Iterator[Line], path: Path, wanted: set[str]) -> dict[str,
     for line in itertools.chain(head, rest):
         word, _, numbers = line.text.partition(b" ")
         # Counting spaces will do for a line that nobody asked for, and is many times as fast as reading its numbers.
-        if word not in left and numbers.count(b" ") + 1 == width and line.number != first:
+        if numbers and word not in left and numbers.count(b" ") + 1 == width and line.number != first:
             continue
         name, vector = _parsed(line, path, width, first)
         if name.encode() in left:

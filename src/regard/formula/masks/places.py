@@ -1,9 +1,10 @@
 """Masks that follow from where a query and a key stand: causal, window, blocks, global tokens."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from ...errors import OptionError, ShapeError
 from ..arrays import Array, Library, is_array
@@ -24,22 +25,23 @@ def causal(offset: Number | None = None) -> Mask:
 
 def window(left: int | None = None, right: int | None = None, offset: Number | None = None) -> Mask:
     """Each query sees `left` keys before its own place and `right` after it; None leaves that side open."""
-    for name, size in (("left", left), ("right", right)):
-        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 0):
+    sides = {"left": left, "right": right}
+    for name, size in sides.items():
+        if size is not None and _count(size, 0) is None:
             raise OptionError(f"window {name}={size!r}; it must be a number of keys, 0 or more, or None for no limit.")
-    return Window(_whole(offset), left, right)
+    return Window(_whole(offset), *(None if size is None else int(size) for size in sides.values()))
 
 
 def blocks(size: int) -> Mask:
     """The sequence is cut into blocks of `size`; a query sees the keys of its own block."""
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+    if _count(size, 1) is None:
         raise OptionError(f"blocks of size {size!r}; a block holds 1 token or more.")
-    return Blocks(size)
+    return Blocks(int(size))
 
 
 def global_tokens(places: Sequence[int]) -> Mask:
     """The tokens at `places` see everything and are seen by everything (Longformer's global attention)."""
-    return Global(tuple(int(place) for place in places))
+    return Global(tuple(whole_numbers(tuple(places) if isinstance(places, Iterable) else (places,), "places")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +87,9 @@ class Window(Placed):
 
     def _allow(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
         place = _places(i, self.offset, shape)
-        after = j >= place - (2 * sum(shape[-2:]) if self.left is None else self.left)
+        if self.left is None:
+            return (j == j) | (place == place) if self.right is None else j <= place + self.right  # noqa: PLR0124
+        after = j >= place - self.left
         return after if self.right is None else after & (j <= place + self.right)
 
     def sees(self, rows: range, cols: range, shape: Shape) -> bool | None:
@@ -132,6 +136,12 @@ class Global(Mask):
         return None if any(place in cols or place - shift in rows for place in self.places) else False
 
 
+def _count(number: Any, least: int) -> int | None:
+    """A whole number of at least so much, NumPy's too; None if it is none."""
+    whole = not isinstance(number, bool) and hasattr(number, "__index__")
+    return int(number) if whole and number >= least else None
+
+
 def _places(i: Array, offset: Number | None, shape: Shape) -> Array:
     """Where each query stands among the keys."""
     if offset is None:
@@ -142,5 +152,6 @@ def _places(i: Array, offset: Number | None, shape: Shape) -> Array:
 def _whole(offset: Number | None) -> Number | None:
     if offset is None or isinstance(offset, int):
         return offset
-    numbers = whole_numbers(offset if is_array(offset) else (offset,), "offset")
-    return numbers[0] if isinstance(numbers, tuple) else numbers
+    if is_array(offset) and offset.ndim:
+        return whole_numbers(offset, "offset")
+    return whole_numbers((offset,), "offset")[0]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ...errors import DtypeError, ShapeError
+from ...errors import DtypeError, OptionError, ShapeError
 from ..arrays import Array, Library, known, namespace
 from .mask import Given, Mask, Shape, booleans, joined
 
@@ -17,8 +17,12 @@ def padding(lengths: Array | Sequence[int] | int) -> Mask:
 
 def padding_of_ids(ids: Array, pad_token: int = 0) -> Mask:
     """Keys whose token is the pad token are padding. ids: (batch.., K)"""
-    namespace(ids=ids)
-    return Keys(ids != pad_token)
+    whole_numbers(ids, "ids")
+    try:
+        return Keys(ids != operator.index(pad_token))
+    except TypeError:
+        pass
+    raise OptionError(f"pad_token is {pad_token!r}; it must be a whole number. Without one, see masks.padding.")
 
 
 def keys(keep: Array) -> Mask:
@@ -161,7 +165,7 @@ def extremes(numbers: int | Array | tuple[int, ...]) -> tuple[int, int] | None:
 
 def whole_numbers(numbers: Array | Sequence[int], name: str) -> Array | tuple[int, ...]:
     """Some whole numbers: a sequence as a tuple, an array as it is."""
-    if isinstance(numbers, Sequence):
+    if isinstance(numbers, Sequence) and not isinstance(numbers, str):
         try:
             return tuple(operator.index(number) for number in numbers)
         except TypeError:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import DtypeError, OptionError, ShapeError
-from ..arrays import Array, Library, is_array, is_real_floating, namespace, pick, require_fits
+from ..arrays import Array, Library, is_array, is_real_floating, namespace, pick, require_fits, wide_dtype
 
 Shape = tuple[int, ...]  # of the whole map: (.., H, Q, K)
 
@@ -55,16 +55,16 @@ def alibi_slopes(heads: int) -> list[float]:
     Where the heads are no power of two, the slopes of the next smaller power come first, and between them every
     other slope of the next larger one.
     """
-    if heads < 1:
-        raise OptionError(f"ALiBi slopes for {heads} heads; there must be at least one.")
+    if not isinstance(heads, int) or heads < 1:
+        raise OptionError(f"ALiBi slopes for {heads!r} heads; there must be at least one.")
     power = 2 ** math.floor(math.log2(heads))
     slopes = [2 ** (-8 * (head + 1) / power) for head in range(power)]
     return slopes + [2 ** (-4 * (2 * head + 1) / power) for head in range(heads - power)]
 
 
 def alibi(heads: int, offset: int | None = None) -> Bias:
-    """−slope × distance, head by head."""
-    return Alibi(tuple(alibi_slopes(heads)), offset)
+    """−slope × distance, head by head. Without an offset the last query stands at the last key."""
+    return Alibi(tuple(alibi_slopes(heads)), _whole(offset))
 
 
 def t5_buckets(distance: Array, *, both_ways: bool, buckets: int = 32, farthest: int = 128) -> Array:
@@ -72,6 +72,11 @@ def t5_buckets(distance: Array, *, both_ways: bool, buckets: int = 32, farthest:
     steps that grow as the logarithm. Both ways: half of the rows for keys that come later."""
     xp = namespace(distance=distance)
     rows = buckets // 2 if both_ways else buckets
+    if rows < 2 or farthest <= rows // 2:
+        raise OptionError(
+            f"{buckets} buckets for distances up to {farthest}{', both ways' if both_ways else ''}: there must be at "
+            f"least {4 if both_ways else 2}, and distances beyond the {rows // 2} that are counted one by one."
+        )
     later = xp.astype(distance > 0, distance.dtype) * rows if both_ways else xp.zeros_like(distance)
     far = xp.abs(distance) if both_ways else xp.where(distance < 0, -distance, 0)
     exact = rows // 2
@@ -86,7 +91,7 @@ def t5(table: Array, *, both_ways: bool, farthest: int = 128, offset: int | None
     namespace(table=table)
     if table.ndim != 2:
         raise ShapeError(f"the table has shape {tuple(table.shape)}; it must be (buckets, heads).")
-    return T5(table, both_ways, farthest, offset)
+    return T5(table, both_ways, farthest, _whole(offset))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +113,15 @@ class Alibi(Bias):
     slopes: tuple[float, ...]
     offset: int | None
 
-    def _add(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
+    def tile(self, rows: slice, cols: slice, shape: Shape, *, like: Array) -> Array:
         _require_heads(len(self.slopes), shape)
-        far = library.xp.astype(library.xp.abs(_distance(i, j, self.offset, shape)), library.xp.float32)
-        slopes = library.asarray(self.slopes, dtype=library.xp.float32)
+        library, dtype = Library.of(like), wide_dtype(Library.of(like).xp, like.dtype)
+        far = library.xp.astype(super().tile(rows, cols, shape, like=like), dtype)
+        slopes = library.asarray(self.slopes, dtype=dtype)
         return -far * (slopes[:, None, None] if len(shape) > 2 else slopes[0])
+
+    def _add(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
+        return library.xp.abs(_distance(i, j, self.offset, shape))
 
     def item(self, index: tuple[int, ...], shape: Shape) -> Bias:
         return Alibi((self.slopes[index[-1]],), self.offset) if index else self
@@ -137,6 +146,12 @@ class T5(Bias):
     def item(self, index: tuple[int, ...], shape: Shape) -> Bias:
         one = self.table[:, index[-1] : index[-1] + 1] if index else self.table
         return T5(one, self.both_ways, self.farthest, self.offset)
+
+
+def _whole(offset: int | None) -> int | None:
+    if offset is not None and not isinstance(offset, int):
+        raise OptionError(f"offset is {offset!r}; a bias takes one whole number for all items.")
+    return offset
 
 
 def _distance(i: Array, j: Array, offset: int | None, shape: Shape) -> Array:

@@ -22,6 +22,9 @@ class Linear:
 
     factor: float
 
+    def __post_init__(self) -> None:
+        _require_positive(factor=self.factor)
+
     def stretch(self, frequencies: list[float], base: float) -> list[float]:
         return [frequency / self.factor for frequency in frequencies]
 
@@ -31,6 +34,9 @@ class Ntk:
     """The base grows so that the slowest pair is stretched by `factor` and the fastest not at all."""
 
     factor: float
+
+    def __post_init__(self) -> None:
+        _require_positive(factor=self.factor)
 
     def stretch(self, frequencies: list[float], base: float) -> list[float]:
         slowest = max(len(frequencies) - 1, 1)
@@ -48,6 +54,9 @@ class Yarn:
     trained_length: int
     fast: float = 32.0
     slow: float = 1.0
+
+    def __post_init__(self) -> None:
+        _require_positive(factor=self.factor, trained_length=self.trained_length, fast=self.fast, slow=self.slow)
 
     def stretch(self, frequencies: list[float], base: float) -> list[float]:
         low, high = (self._pair(turns, len(frequencies), base) for turns in (self.fast, self.slow))
@@ -73,6 +82,11 @@ class Llama3:
     low: float = 1.0
     high: float = 4.0
 
+    def __post_init__(self) -> None:
+        _require_positive(factor=self.factor, trained_length=self.trained_length, low=self.low)
+        if self.high <= self.low:
+            raise OptionError(f"high is {self.high} and low is {self.low}; high must be the larger one.")
+
     def stretch(self, frequencies: list[float], base: float) -> list[float]:
         return [self._one(frequency) for frequency in frequencies]
 
@@ -86,6 +100,9 @@ def frequencies(width: int, base: float = 10000.0, scaling: Scaling | None = Non
     """How far each pair of columns turns from one token to the next: base^(−2i/width), fastest first."""
     if width < 2 or width % 2:
         raise OptionError(f"a rotated width of {width}; columns turn in pairs, so it must be even and at least 2.")
+    _require_positive(base=base)
+    if scaling is not None and not hasattr(scaling, "stretch"):
+        raise OptionError(f"scaling is {scaling!r}; give Linear, Ntk, Yarn or Llama3 of regard.formula.positions.")
     plain = [base ** (-2 * pair / width) for pair in range(width // 2)]
     return plain if scaling is None else scaling.stretch(plain, base)
 
@@ -95,6 +112,7 @@ def angles(places: Array, frequencies: list[float]) -> tuple[Array, Array]:
 
     In float64 where the library has it: at place 100,000 float32 is already 0.004 radians off.
     """
+    namespace(places=places)
     library = Library.of(places)
     widest = library.widest_float()
     turned = library.xp.astype(places, widest)[..., None] * library.asarray(frequencies, dtype=widest)
@@ -114,7 +132,7 @@ def rotate(x: Array, cos: Array, sin: Array, *, interleaved: bool = False) -> Ar
             "they must be (.., tokens, pairs) alike, with x's number of tokens and at most half its width in pairs."
         )
     wide = widened(xp, x)
-    cos, sin = (xp.astype(_over_heads(part, x.ndim), wide.dtype) for part in (cos, sin))
+    cos, sin = (xp.astype(_over_heads(part, x.shape), wide.dtype) for part in (cos, sin))
     turned, rest = wide[..., :width], wide[..., width:]
     if interleaved:
         first, second = turned[..., 0::2], turned[..., 1::2]
@@ -144,7 +162,15 @@ def rotary(
     return rotate(x, cos, sin, interleaved=interleaved)
 
 
-def _over_heads(angle: Array, rank: int) -> Array:
+def _over_heads(angle: Array, shape: tuple[int, ...]) -> Array:
     """(batch.., N, W/2) → (batch.., 1.., N, W/2): the batch axes are the first ones, heads lie between."""
-    batch = angle.ndim - 2
-    return angle[(slice(None),) * batch + (None,) * max(rank - angle.ndim, 0) + (...,)]
+    batch, room = tuple(angle.shape[:-2]), len(shape) - 2
+    if len(batch) > room or any(size not in (1, whole) for size, whole in zip(batch, shape, strict=False)):
+        raise ShapeError(f"places for batches of {batch}, which are not the first axes of x {tuple(shape)}.")
+    return angle[(slice(None),) * len(batch) + (None,) * (room - len(batch)) + (...,)]
+
+
+def _require_positive(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not isinstance(number, int | float) or not 0 < number < math.inf:
+            raise OptionError(f"{name} is {number!r}; it must be a number above 0.")
