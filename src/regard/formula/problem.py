@@ -70,16 +70,21 @@ class Problem:
         """The dtype that sums are taken in."""
         return wide_dtype(self.xp, self.dtype)
 
+    def scaled(self, rows: slice = EVERYTHING) -> Array:
+        """Some of the queries times the scale, in the dtype sums are taken in."""
+        return widened(self.xp, self.query[..., rows, :]) * self.scale
+
     def scores(
-        self, rows: slice = EVERYTHING, cols: slice = EVERYTHING, *, masked: bool = True, out: Array | None = None
-    ) -> Array:
+        self, rows: slice = EVERYTHING, cols: slice = EVERYTHING, *, masked: bool = True, out: Array | None = None,
+        scaled: Array | None = None,
+    ) -> Array:  # fmt: skip
         """The rectangle (rows, cols) of the scores, (.., H, rows, cols).
 
         masked=False leaves the mask out, where the caller knows that it says yes throughout; `out` is a buffer for
-        the products, in libraries whose functions take one.
+        the products, in libraries whose functions take one; `scaled` the queries, where they are at hand.
         """
         xp = self.xp
-        query = widened(xp, self.query[..., rows, :]) * self.scale
+        query = self.scaled(rows) if scaled is None else scaled
         tile = grouped_matmul(xp, query, xp.matrix_transpose(widened(xp, self.key[..., cols, :])), out)
         if self.softcap is not None:
             tile = self.softcap * xp.tanh(tile / self.softcap)

@@ -134,19 +134,22 @@ def powers_of(problem: Problem, scores: Array, peak: Array, *, in_place: bool = 
 
 def tiles(problem: Problem, rows: range, buffer: Array | None = None) -> Iterator[tuple[slice, Array]]:
     """The scores of `rows`, tile by tile, without the tiles that the mask rules out."""
+    scaled = problem.scaled(as_slice(rows))
     for cols in blocks(problem.shape[-1], _width(problem, len(rows), buffer)):
-        tile = rectangle(problem, rows, cols, buffer)
+        tile = rectangle(problem, rows, cols, buffer, scaled)
         if tile is not None:
             yield as_slice(cols), tile
 
 
-def rectangle(problem: Problem, rows: range, cols: range, buffer: Array | None = None) -> Array | None:
+def rectangle(
+    problem: Problem, rows: range, cols: range, buffer: Array | None = None, scaled: Array | None = None
+) -> Array | None:
     """The scores of one rectangle, in the buffer if there is one; None where the mask rules all of it out."""
     seen = problem.sees(rows, cols) if len(rows) else None
     if seen is False:
         return None
     out = None if buffer is None else buffer[: len(rows) * len(cols)].reshape(len(rows), len(cols))
-    return problem.scores(as_slice(rows), as_slice(cols), masked=not seen, out=out)
+    return problem.scores(as_slice(rows), as_slice(cols), masked=not seen, out=out, scaled=scaled)
 
 
 def by_blocks(problem: Problem, size: int, block_of: BlockOf, **values: Array) -> tuple[Array, ...]:
