@@ -261,6 +261,13 @@ class TestEdges:
             for terms in ({}, {"softcap": 1.0, "sinks": torch.tensor(0.0, dtype=torch.float64)}):
                 assert attend(*arrays, **terms).dtype == torch.float64
 
+    def test_two_kinds_of_half_meet_in_float32(self):
+        half, brain = np.ones((3, 4), np.float16), np.ones((3, 4), ml_dtypes.bfloat16)
+        for arrays in ((half, brain, brain), (brain, half, half), (brain, brain, half)):
+            assert attend(*arrays).dtype == np.float32
+        assert attend(torch.ones(3, 4).half(), *[torch.ones(3, 4).bfloat16()] * 2).dtype == torch.float32
+        assert attend(brain, brain, brain).dtype == ml_dtypes.bfloat16
+
     def test_numpy_bfloat16_from_ml_dtypes(self, rng):
         query, key, value = (rng.normal(size=(5, 8)).astype(ml_dtypes.bfloat16) for _ in range(3))
         answer = attend(query, key, value, masks.causal())

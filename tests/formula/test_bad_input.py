@@ -44,6 +44,7 @@ def test_shapes_that_do_not_fit(arguments, words):
         ((array(1, 1), array(1, 1), array(1, 1) > 0), "value has dtype bool"),
         ((None, array(1, 1), array(1, 1)), "query is a NoneType"),
         (("text", array(1, 1), array(1, 1)), "query is a str"),
+        ((np.ma.masked_array(array(3, 4)), array(3, 4), array(3, 4)), "query is a MaskedArray"),
     ],
 )
 def test_things_of_the_wrong_kind(arguments, words):

@@ -395,3 +395,9 @@ def test_plotting_draws_one_map_or_one_a_head(rng, tmp_path):
     assert [axes.get_title() for axes in many.axes if axes.images] == ["head 0", "head 1", "head 2"]
     with pytest.raises(ShapeError, match=r"\(5, 5\)|5 × 5"):
         plot_attention_weights(np.zeros((5, 5)), WORDS[:4])
+
+
+def test_words_may_come_one_by_one_but_must_come(capsys):
+    assert lessons.show_distribution(np.eye(2), (word for word in "ab")) == lessons.show_distribution(np.eye(2), "ab")
+    with pytest.raises(DtypeError, match="words are a NoneType"):
+        lessons.sentence_encoder(None, {"a": [1.0]})

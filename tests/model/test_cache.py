@@ -139,3 +139,11 @@ def test_a_cache_goes_on_as_it_was_begun():
     torch.testing.assert_close(step, attention(x, mask=masks.causal())[:, 2:])
     with pytest.raises(DtypeError, match=r"torch\.float64 .*keeps torch\.float32"):
         attention.double()(x[:, 2:].double(), cache=cache)
+
+
+def test_reordering_by_an_item_that_is_not_there():
+    cache = KeyValueCache()
+    cache.append(*tokens(2))
+    for wrong in ([0, 5, 1], [-1, 0, 1]):
+        with pytest.raises(ShapeError, match="keeps 3 items, 0 to 2"):
+            cache.reorder(torch.tensor(wrong))

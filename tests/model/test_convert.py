@@ -337,3 +337,9 @@ def test_other_modules_are_refused_by_name():
         to_torch(FeedForward(4))
     with pytest.raises(DtypeError, match=r"a Identity stands where a TransformerEncoder was expected"):
         from_torch(nn.Transformer(E, H, 1, 1, custom_encoder=nn.Identity()))
+
+
+def test_an_encoder_without_layers_is_refused_by_name():
+    layer = nn.TransformerEncoderLayer(8, 2, batch_first=True)
+    with pytest.raises(OptionError, match="TransformerEncoder has no layers"):
+        from_torch(nn.TransformerEncoder(layer, 0))

@@ -42,8 +42,8 @@ class Library(NamedTuple):
 
 
 def is_array(thing: Any) -> bool:
-    """Whether some library that follows the standard made this."""
-    return compat.is_array_api_obj(thing)
+    """Whether some library that follows the standard made this. (NumPy's masked arrays do not: they hide numbers.)"""
+    return compat.is_array_api_obj(thing) and not hasattr(thing, "harden_mask")
 
 
 def namespace(**arrays: Array) -> Namespace:
@@ -85,6 +85,14 @@ def floating(xp: Namespace, array: Array, name: str = "x") -> Array:
     if xp.isdtype(array.dtype, "integral"):
         return xp.astype(array, xp.asarray(0.0).dtype)
     raise DtypeError(f"{name} has dtype {array.dtype}; attention needs real floating numbers.")
+
+
+def common_dtype(xp: Namespace, *arrays: Array) -> Any:
+    """The dtype that all meet in. Two kinds of half precision, neither wider than the other, meet in float32."""
+    dtypes = [array.dtype for array in arrays]
+    if len({str(dtype) for dtype in dtypes}) > 1 and any("bfloat16" in str(dtype) for dtype in dtypes):
+        return xp.result_type(*(widened(xp, array) for array in arrays))
+    return xp.result_type(*arrays)
 
 
 def wide_dtype(xp: Namespace, dtype: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..errors import DtypeError, OptionError, ShapeError
 from . import fused, tiled
-from .arrays import Array, all_finite, floating, namespace, quiet, widened
+from .arrays import Array, all_finite, common_dtype, floating, namespace, quiet, widened
 from .masks import Mask
 from .positions import Bias
 from .problem import EVERYTHING, WORTH_HOLDING, Problem, grouped_matmul, lead_shape, map_shape
@@ -131,4 +131,4 @@ def _matched(query: Array, key: Array, value: Array) -> list[Array]:
     if whole != tuple(lead):
         query = xp.broadcast_to(query, (*whole, *query.shape[-2:]))
     arrays = [floating(xp, array, name) for array, name in ((query, "query"), (key, "key"), (value, "value"))]
-    return [xp.astype(array, xp.result_type(*arrays), copy=False) for array in arrays]
+    return [xp.astype(array, common_dtype(xp, *arrays), copy=False) for array in arrays]

@@ -14,6 +14,7 @@ from .arrays import (
     Array,
     Namespace,
     broadcast_shapes,
+    common_dtype,
     floating,
     is_array,
     namespace,
@@ -56,7 +57,7 @@ class Problem:
         """The caller's arguments, each checked against the others."""
         xp = namespace(query=query, key=key)
         query, key = floating(xp, query, "query"), floating(xp, key, "key")
-        dtype, shape = xp.result_type(query, key), map_shape(query.shape, key.shape)
+        dtype, shape = common_dtype(xp, query, key), map_shape(query.shape, key.shape)
         query, key = (xp.astype(array, dtype, copy=False) for array in (query, key))
         return cls(
             xp=xp, query=query, key=key, shape=shape, dtype=dtype, scale=_scale(scale, query.shape[-1]),

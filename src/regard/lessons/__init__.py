@@ -148,7 +148,8 @@ def show_distribution(
 
     weights: (words, words), or (words, keys) where the words looked at are others.
     """
-    keys = words if keys is None else keys
+    words = list(words)
+    keys = words if keys is None else list(keys)
     text = distribution(_array(weights, "weights"), words, keys, whole_number(top, "top", 1))
     print(text)
     return text

@@ -19,6 +19,8 @@ def look_up(words: str | Iterable[str], vectors: Mapping[str, Any], convert: Con
     """The vector of each word, converted, in the order of the sentence. Words that have none are named."""
     if not isinstance(vectors, Mapping):
         raise DtypeError(f"vectors are a {type(vectors).__name__}; they must be a dictionary, word to vector.")
+    if not isinstance(words, Iterable):
+        raise DtypeError(f"words are a {type(words).__name__}; they must be a list of words, or a text.")
     words = words.split() if isinstance(words, str) else list(words)
     if not words:
         raise ShapeError("there are no words; a sentence needs at least one.")

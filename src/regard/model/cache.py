@@ -47,7 +47,13 @@ class KeyValueCache:
             raise DtypeError(f"index is {given}; it must be a tensor of whole numbers, (batch,): whom to go on from.")
         if self._rooms is not None:
             keys, values = self._rooms
-            self._rooms = (keys.index_select(0, index), values.index_select(0, index))
+            try:  # asked of the tensors themselves: looking at the index would be waited for on a GPU
+                self._rooms = (keys.index_select(0, index), values.index_select(0, index))
+            except IndexError:
+                batch = keys.shape[0]
+                raise ShapeError(
+                    f"index is {index.tolist()} and the cache keeps {batch} items, 0 to {batch - 1}."
+                ) from None
 
     def _require_fitting(self, key: Tensor, value: Tensor) -> None:
         if key.ndim != 4 or key.shape[:3] != value.shape[:3]:

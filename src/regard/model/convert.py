@@ -121,6 +121,8 @@ def _write_block(block: OurBlock, batch_first: bool, kind: Callable[..., nn.Modu
 
 def _read_stack(module: TorchStack, kind: type[Encoder] | type[Decoder], of: type[TorchBlock]) -> nn.Module:
     blocks = [from_torch(_of_kind(layer, of)) for layer in module.layers]
+    if not blocks:
+        raise OptionError(f"{type(module).__name__} has no layers; there is nothing to read.")
     with torch.device("meta"):
         stack = kind(_one_of("settings of the layers", (block.config for block in blocks)), len(blocks))
     stack.blocks, stack.norm = nn.ModuleList(blocks), _copied_norm(module.norm)
