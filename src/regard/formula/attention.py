@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..errors import DtypeError, OptionError, ShapeError
+from ..errors import ShapeError
 from . import fused, tiled
 from .arrays import Array, all_finite, common_dtype, floating, namespace, quiet, widened
 from .masks import Mask
 from .positions import Bias
-from .problem import EVERYTHING, WORTH_HOLDING, Problem, grouped_matmul, lead_shape, map_shape
+from .problem import EVERYTHING, WORTH_HOLDING, Problem, grouped_matmul, lead_shape, map_shape, span
 
 __all__ = ["Attended", "attend", "attended", "scores", "weights"]
 
@@ -38,7 +38,7 @@ def weights(
     rectangle of the map, at the price of one pass over the keys for its rows.
     """
     problem = Problem.of(query, key, mask, scale=scale, softcap=softcap, bias=bias, sinks=sinks)
-    chosen = _span("rows", rows, problem.shape[-2]), _span("cols", cols, problem.shape[-1])
+    chosen = span("rows", rows, problem.shape[-2]), span("cols", cols, problem.shape[-1])
     with quiet(problem.xp):
         return problem.xp.astype(_weights(problem, *chosen), problem.dtype, copy=False)
 
@@ -96,15 +96,6 @@ def _weights(problem: Problem, rows: range, cols: range) -> Array:
         return tiled.powers_of(problem, scores, tiled.log_sum_exp(problem, rows))
     large = math.prod(problem.shape[:-2]) * len(rows) * len(cols) > WORTH_HOLDING
     return tiled.weights(problem, rows) if large else tiled.normalized(problem, rows)
-
-
-def _span(name: str, part: slice, size: int) -> range:
-    if not isinstance(part, slice):
-        raise DtypeError(f"{name} is {part!r}; a rectangle is taken by slices, as in {name}=slice(3, 4).")
-    span = range(*part.indices(size))
-    if span.step != 1:
-        raise OptionError(f"{name} {part} are taken in steps of {span.step}; a rectangle has a step of 1.")
-    return span
 
 
 def _mixed(problem: Problem, value: Array) -> Array:

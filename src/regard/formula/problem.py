@@ -114,6 +114,16 @@ class Problem:
         )
 
 
+def span(name: str, part: slice, size: int) -> range:
+    """The rows or columns that a slice picks, as a range."""
+    if not isinstance(part, slice):
+        raise DtypeError(f"{name} is {part!r}; a rectangle is taken by slices, as in {name}=slice(3, 4).")
+    chosen = range(*part.indices(size))
+    if chosen.step != 1:
+        raise OptionError(f"{name} {part} are taken in steps of {chosen.step}; a rectangle has a step of 1.")
+    return chosen
+
+
 def map_shape(query: tuple[int, ...], key: tuple[int, ...]) -> tuple[int, ...]:
     """(.., H, Q, D), (.., G, K, D) -> (.., H, Q, K)"""
     for name, shape in (("query", query), ("key", key)):

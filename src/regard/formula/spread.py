@@ -13,7 +13,7 @@ from .positions import Bias
 from .problem import Problem
 from .tiled import as_slice, blocks, by_blocks, powers_of, raised, rectangle, start, tiles, zeros
 
-__all__ = ["Statistics", "statistics"]
+__all__ = ["Statistics", "receive", "spread", "statistics"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,11 +44,21 @@ def statistics(
         return Statistics(log_sum_exp=lse, entropy=rows, distance=rows, received=cols)
     offset = problem.shape[-1] - problem.shape[-2] if offset is None else offset
     with quiet(problem.xp):
-        lse, entropy, distance = by_blocks(problem, problem.shape[-2], partial(_spread, offset=offset))
-        (received,) = by_blocks(problem, problem.shape[-1], _receive, lse=lse)
-    return Statistics(
-        log_sum_exp=lse[..., 0], entropy=entropy[..., 0], distance=distance[..., 0], received=received[..., 0]
-    )
+        lse, entropy, distance = spread(problem, offset)
+        received = receive(problem, lse)
+    return Statistics(log_sum_exp=lse, entropy=entropy, distance=distance, received=received)
+
+
+def spread(problem: Problem, offset: int) -> tuple[Array, Array, Array]:
+    """Log-sum-exp, entropy and mean distance of every row, in one pass.   -> (.., H, Q) each"""
+    lse, entropy, distance = by_blocks(problem, problem.shape[-2], partial(_spread, offset=offset))
+    return lse[..., 0], entropy[..., 0], distance[..., 0]
+
+
+def receive(problem: Problem, lse: Array) -> Array:
+    """What each key receives from all queries, whose log-sum-exp is known.   (.., H, Q) -> (.., H, K)"""
+    (received,) = by_blocks(problem, problem.shape[-1], _receive, lse=lse[..., None])
+    return received[..., 0]
 
 
 def _spread(problem: Problem, rows: range, buffer: Array | None, *, offset: int) -> tuple[Array, Array, Array]:

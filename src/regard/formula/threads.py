@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from functools import cache
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -19,7 +20,7 @@ def in_parallel(work: Callable[[Task], Answer], tasks: Sequence[Task]) -> list[A
     workers = min(_cores(), len(tasks))
     if workers <= 1:
         return [work(task) for task in tasks]
-    with _single_threaded_blas(), ThreadPoolExecutor(workers) as pool:
+    with single_threaded_blas(), ThreadPoolExecutor(workers) as pool:
         # Each task runs in the caller's context: NumPy keeps there what it is to warn about.
         started = [pool.submit(copy_context().run, work, task) for task in tasks]
         return [task.result() for task in started]
@@ -38,12 +39,21 @@ class _Limit:
     restore: Callable[[], None]
 
 
+@cache
+def _controller() -> ThreadpoolController:
+    """What sets the number of threads; looking for the libraries takes a millisecond, so it is done once."""
+    return ThreadpoolController()
+
+
 @contextmanager
-def _single_threaded_blas() -> Iterator[None]:
-    """Our threads take the cores; BLAS splitting each small product over all of them again makes it twice as slow."""
+def single_threaded_blas() -> Iterator[None]:
+    """BLAS on one thread: where our threads take the cores, and where a product is too small to be worth a second one.
+
+    Splitting each tile over all cores again makes it half as fast; and a small product waits for a core that is busy.
+    """
     with _Limit.lock:
         if _Limit.callers == 0:
-            _Limit.restore = ThreadpoolController().limit(limits=1, user_api="blas").restore_original_limits
+            _Limit.restore = _controller().limit(limits=1, user_api="blas").restore_original_limits
         _Limit.callers += 1
     try:
         yield

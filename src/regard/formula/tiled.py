@@ -9,7 +9,7 @@ before then fades by exp(old peak − new peak). (Milakov and Gimelshein 2018; D
 import itertools
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import array_api_compat as compat
 
@@ -152,19 +152,26 @@ def rectangle(
     return problem.scores(as_slice(rows), as_slice(cols), masked=not seen, out=out, scaled=scaled)
 
 
-def by_blocks(problem: Problem, size: int, block_of: BlockOf, **values: Array) -> tuple[Array, ...]:
+def by_blocks(problem: Problem, size: int | Sequence[range], block_of: BlockOf, **values: Array) -> tuple[Array, ...]:
     """block_of(problem, block, buffer, **values) for blocks that make up range(size), joined along axis −2.
 
-    NumPy works on one core unless told otherwise: there each head and block is a task of its own, with a buffer that
-    is used again and again (fresh memory costs as much as the product that fills it). Other libraries spread the work
-    themselves: they get all heads at once, and so does NumPy where a single head is too little for a task.
+    In place of a size the blocks themselves may be given; what a block answers need not be as high as it is.
+
+    On a CPU each head and block is a task of its own, with a buffer that is used again and again (fresh memory costs as
+    much as the product that fills it): side by side in NumPy, which works on one core unless told otherwise, one after
+    the other in PyTorch, which spreads each of them itself. Elsewhere, under autograd, and where a single head is too
+    little for a task, all heads go at once.
     """
-    if compat.is_numpy_namespace(problem.xp) and problem.shape[-2] * problem.shape[-1] >= ROWS * COLS // 8:
+    if problem.shape[-2] * problem.shape[-1] >= ROWS * COLS // 8 and _may_use_buffers(problem, values):
         return _by_head_and_block(problem, size, block_of, values)
-    heads = max(1, math.prod(problem.shape[:-2]))
-    height = max(1, min(ROWS, TOGETHER // (COLS * heads)))
-    answers = [block_of(problem, block, None, **values) for block in blocks(size, height)]
+    parts = blocks(size, height_of_all(problem)) if isinstance(size, int) else size
+    answers = [block_of(problem, block, None, **values) for block in parts]
     return tuple(problem.xp.concat(parts, axis=-2) for parts in zip(*answers, strict=True))
+
+
+def height_of_all(problem: Problem) -> int:
+    """Rows of a tile where all heads go at once."""
+    return max(1, min(ROWS, TOGETHER // (COLS * max(1, math.prod(problem.shape[:-2])))))
 
 
 def blocks(size: int, height: int | None = None) -> list[range]:
@@ -189,7 +196,22 @@ def as_slice(numbers: range) -> slice:
     return slice(numbers.start, numbers.stop)
 
 
-def _by_head_and_block(problem: Problem, size: int, block_of: BlockOf, values: dict[str, Array]) -> tuple[Array, ...]:
+def _may_use_buffers(problem: Problem, values: dict[str, Array]) -> bool:
+    """Whether results may be written over each other: autograd would look for them later."""
+    if compat.is_numpy_namespace(problem.xp):
+        return True
+    arrays = (problem.query, problem.key, *values.values())
+    return (
+        compat.is_torch_array(problem.query)
+        and problem.query.device.type == "cpu"
+        and not any(array.requires_grad for array in arrays)
+    )
+
+
+def _by_head_and_block(
+    problem: Problem, size: int | Sequence[range], block_of: BlockOf, values: dict[str, Array]
+) -> tuple[Array, ...]:
+    parts = blocks(size) if isinstance(size, int) else size
     heads = [
         (problem.item(index), {name: pick(array, index, problem.shape) for name, array in values.items()})
         for index in itertools.product(*map(range, problem.shape[:-2]))
@@ -202,9 +224,10 @@ def _by_head_and_block(problem: Problem, size: int, block_of: BlockOf, values: d
             buffers.own = problem.xp.empty(ROWS * COLS, dtype=problem.wide)
         return block_of(head, block, buffers.own, **own_values)
 
-    answers = in_parallel(work, [(head, block) for head in heads for block in blocks(size)])
+    tasks = [(head, block) for head in heads for block in parts]
+    answers = in_parallel(work, tasks) if compat.is_numpy_namespace(problem.xp) else [work(task) for task in tasks]
     joined = (problem.xp.concat(parts, axis=0) for parts in zip(*answers, strict=True))  # head after head
-    return tuple(problem.xp.reshape(whole, (*problem.shape[:-2], size, whole.shape[-1])) for whole in joined)
+    return tuple(problem.xp.reshape(whole, (*problem.shape[:-2], -1, whole.shape[-1])) for whole in joined)
 
 
 def _width(problem: Problem, rows: int, buffer: Array | None) -> int:

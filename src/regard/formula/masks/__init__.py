@@ -5,10 +5,10 @@ True = may attend. Combine masks with `&` and `|`, turn one round with `~`, and 
 """
 
 from .mask import Mask
-from .places import blocks, causal, global_tokens, window
+from .places import blocks, causal, global_tokens, ranges, window
 from .tokens import from_additive, from_binary, given, keys, padding, padding_of_ids, segments
 
 __all__ = [
     "Mask", "blocks", "causal", "from_additive", "from_binary", "given", "global_tokens", "keys", "padding",
-    "padding_of_ids", "segments", "window",
+    "padding_of_ids", "ranges", "segments", "window",
 ]  # fmt: skip

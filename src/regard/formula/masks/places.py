@@ -1,4 +1,4 @@
-"""Masks that follow from where a query and a key stand: causal, window, blocks, global tokens."""
+"""Masks that follow from where a query and a key stand: causal, window, blocks, ranges, global tokens."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from ...errors import OptionError, ShapeError
-from ..arrays import Array, Library, is_array
+from ..arrays import Array, Library, is_array, namespace
 from .mask import Mask, Shape
 from .tokens import at_item, extremes, over_heads, whole_numbers
 
@@ -37,6 +37,17 @@ def blocks(size: int) -> Mask:
     if _count(size, 1) is None:
         raise OptionError(f"blocks of size {size!r}; a block holds 1 token or more.")
     return Blocks(int(size))
+
+
+def ranges(first: Array, last: Array) -> Mask:
+    """Each query sees the keys from its `first` to its `last`, both included. first, last: (batch.., Q)
+
+    Causal, windowed, padded at either end, packed: any mask whose rows have no holes is of this kind, in O(n) numbers.
+    """
+    namespace(first=whole_numbers(first, "first"), last=whole_numbers(last, "last"))
+    if first.shape != last.shape or first.ndim == 0:
+        raise ShapeError(f"first {tuple(first.shape)} and last {tuple(last.shape)}; both must be (batch.., queries).")
+    return Ranges(first, last)
 
 
 def global_tokens(places: Sequence[int]) -> Mask:
@@ -115,6 +126,43 @@ class Blocks(Mask):
             place // self.size for place in (rows[0] + shift, rows[-1] + shift, cols[0], cols[-1])
         )
         return True if first == last == left == right else False if last < left or right < first else None
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges(Mask):
+    first: Array
+    last: Array
+
+    def _allow(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
+        if self.first.shape[-1] != shape[-2]:
+            raise ShapeError(f"the ranges are those of {self.first.shape[-1]} queries and there are {shape[-2]}.")
+        first, last = (
+            over_heads(library.xp.take(ends, i[:, 0], axis=-1)[..., :, None], shape, "ranges")
+            for ends in (self.first, self.last)
+        )
+        return (first <= j) & (j <= last)
+
+    def lead(self) -> Shape:
+        return tuple(self.first.shape[:-1])
+
+    def item(self, index: tuple[int, ...], shape: Shape) -> Mask:
+        return Ranges(at_item(self.first, index, kept=1), at_item(self.last, index, kept=1)) if self.lead() else self
+
+    def sees(self, rows: range, cols: range, shape: Shape) -> bool | None:
+        if rows not in self._ends:
+            ends = (extremes(part[..., rows.start : rows.stop]) for part in (self.first, self.last))
+            self._ends[rows] = tuple(ends)
+        firsts, lasts = self._ends[rows]
+        if firsts is None or lasts is None:
+            return None
+        if firsts[1] <= cols[0] and cols[-1] <= lasts[0]:
+            return True
+        return False if cols[-1] < firsts[0] or lasts[1] < cols[0] else None
+
+    @cached_property
+    def _ends(self) -> dict[range, Any]:
+        """The extremes of some rows' firsts and lasts, once for all tiles: on a GPU they are waited for."""
+        return {}
 
 
 @dataclass(frozen=True, eq=False)

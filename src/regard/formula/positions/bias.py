@@ -94,6 +94,12 @@ def t5(table: Array, *, both_ways: bool, farthest: int = 128, offset: int | None
     return T5(table, both_ways, farthest, _whole(offset))
 
 
+def by_distance(numbers: Array, first: int, offset: int | None = None) -> Bias:
+    """Any bias that depends on the distance (key − query) alone. numbers: (.., H, N), those of distance `first` on"""
+    namespace(numbers=numbers)
+    return Distances(numbers, first, _whole(offset))
+
+
 @dataclass(frozen=True, eq=False)
 class Given(Bias):
     numbers: Array
@@ -146,6 +152,29 @@ class T5(Bias):
     def item(self, index: tuple[int, ...], shape: Shape) -> Bias:
         one = self.table[:, index[-1] : index[-1] + 1] if index else self.table
         return T5(one, self.both_ways, self.farthest, self.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class Distances(Bias):
+    numbers: Array
+    first: int
+    offset: int | None
+
+    def _add(self, i: Array, j: Array, shape: Shape, library: Library) -> Array:
+        places = _distance(i, j, self.offset, shape) - self.first
+        known = self.first, self.first + self.numbers.shape[-1] - 1
+        shift = shape[-1] - shape[-2] if self.offset is None else self.offset
+        asked = 1 - shape[-2] - shift, shape[-1] - 1 - shift
+        if asked[0] < known[0] or asked[1] > known[1]:
+            raise ShapeError(
+                f"the bias knows the distances {known[0]} to {known[1]}, and the map {tuple(shape)} has {asked[0]} to "
+                f"{asked[1]}."
+            )
+        flat = library.xp.take(self.numbers, library.xp.reshape(places, (-1,)), axis=-1)
+        return library.xp.reshape(flat, (*self.numbers.shape[:-1], *places.shape))
+
+    def item(self, index: tuple[int, ...], shape: Shape) -> Bias:
+        return Distances(pick(self.numbers[..., None, :], index, shape)[0, ...], self.first, self.offset)
 
 
 def _whole(offset: int | None) -> int | None:
