@@ -13,8 +13,8 @@ from matplotlib.colors import to_rgb
 from rich.cells import cell_len
 
 from regard.errors import DtypeError, FileError, OptionError, ShapeError
-from regard.view import fonts, plot
-from regard.view.plot import head_grid, heat_map
+from regard.view import picture, plot
+from regard.view.plot import all_heads, head_grid, heat_map, layer_curves
 
 WORDS = ["我", "喜欢", "学习", "AI", "技术"]
 
@@ -81,7 +81,7 @@ def luminance(colour):
 
 
 def test_the_colours_rise_evenly():
-    lightness = [luminance(plot.COLOURS(step)) for step in np.linspace(0, 1, 20)]
+    lightness = [luminance(picture.COLOURS(step)) for step in np.linspace(0, 1, 20)]
     assert lightness == sorted(lightness), "so that the map is right in grey, and to the colour-blind"
 
 
@@ -91,16 +91,95 @@ def test_many_tokens_have_no_numbers_and_fewer_labels():
     assert not axes.texts
     labels = texts(axes.get_yticklabels())
     assert 20 < len(labels) < 200
-    assert labels == [f"w{place}" for place in axes.get_yticks()]
+    assert labels == [f"w{place:.0f}" for place in axes.get_yticks()]
 
 
-@pytest.mark.parametrize("word", ["我", "貓", "ありがとう"])
-def test_chinese_and_japanese_are_drawn_and_no_boxes(word):
-    other = "".join(chr(ord(sign) + 1) for sign in word)
-    assert fonts.drawable(word + other) == word + other
-    one, two = (pixels(heat_map([[1.0]], [label])) for label in (word, other))  # a warning would be an error here
-    assert one.shape == two.shape
-    assert (one != two).any(), "boxes are all alike"
+def spanned(side):
+    """A side as numbers: where its ticks are, and what they say."""
+    return [
+        (float(place), text) for place, text in zip(side.get_majorticklocs(), texts(side.get_ticklabels()), strict=True)
+    ]
+
+
+def test_a_pooled_map_says_the_places_of_its_tokens():
+    figure = heat_map(shares(512, 256), places=(100_000, range(4096, 8192)))
+    (axes,) = maps(figure)
+    down, right = spanned(axes.yaxis), spanned(axes.xaxis)
+    assert down == [
+        (0, "0"),
+        (20e3, "20,000"),
+        (40e3, "40,000"),
+        (60e3, "60,000"),
+        (80e3, "80,000"),
+        (99999.5, "100,000"),
+    ]
+    assert right[0] == (5000, "5,000")
+    assert right[-1] == (8000, "8,000")
+    assert axes.get_ylim() == (99_999.5, -0.5)
+    assert axes.get_xlim() == (4095.5, 8191.5)
+    extent = axes.get_window_extent(rendered(figure).get_renderer())
+    assert extent.height / extent.width == pytest.approx(2, rel=0.02), "cells are squares, whatever they stand for"
+
+
+def test_a_map_without_tokens_counts_them():
+    figure = heat_map(shares(40, 30))
+    (axes,) = maps(figure)
+    assert spanned(axes.xaxis) == [(n, str(n)) for n in (0, 5, 10, 15, 20, 25)], "30 is the next one, and not there"
+    numbered = heat_map([[0.1, 0.2], [0.3, 0.4]], places=(100, 200))
+    (axes,) = maps(numbered)
+    places = {text.get_text(): text.get_position() for text in axes.texts}
+    assert places["0.20"] == pytest.approx((149.5, 24.5)), "the number is in the middle of its cell"
+
+
+def test_labels_of_places_stay_between_the_edges_of_their_map():
+    figure = head_grid(shares(4, 64, 64), places=(100_000, 100_000))
+    renderer = rendered(figure).get_renderer()
+    for axes in maps(figure):
+        inside = axes.get_window_extent(renderer)
+        boxes = [text.get_window_extent(renderer) for text in axes.get_xticklabels() if text.get_text()]
+        assert len(boxes) > 2
+        assert all(inside.x0 - 1 <= box.x0 and box.x1 <= inside.x1 + 1 for box in boxes)
+        assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
+
+
+def test_a_logarithmic_scale_tells_small_weights_apart_and_shows_zero_as_the_darkest():
+    weights = np.array([[1.0, 0.0, 1e-3, 1e-4]])
+    plain, logarithmic = (heat_map(weights, ["a"], list("abcd"), log=log) for log in (False, True))
+    one, other = (maps(figure)[0].images[0].to_rgba(weights)[0, :, :3] for figure in (plain, logarithmic))
+    assert np.abs(one[2] - one[3]).max() < 0.01
+    assert np.abs(other[2] - other[3]).max() > 0.1
+    np.testing.assert_array_equal(other[1], picture.COLOURS(0.0)[:3])
+    np.testing.assert_array_equal(other[0], picture.COLOURS(1.0)[:3])
+    assert [bar.get_ylabel() for bar in bars(logarithmic)] == ["weight (log scale)"]
+    low, high = maps(heat_map([[1.0, 1e-30]], ["a"], ["a", "b"], log=True))[0].images[0].get_clim()
+    assert (low, high) == (picture.FLOOR, 1.0), "what is next to nothing does not take the colours from the rest"
+
+
+@pytest.mark.parametrize(
+    "weights", [np.zeros((2, 2)), np.ones((2, 2)), np.full((2, 2), np.nan), np.full((2, 2), 1e-320)]
+)
+def test_a_logarithmic_scale_of_one_weight_or_none(weights):
+    pixels(heat_map(weights, ["a", "b"], log=True))
+
+
+def test_one_bright_cell_of_a_huge_map_is_seen(tmp_path):
+    weights = np.zeros((4000, 4000), dtype=np.float32)
+    weights[1234, 2345] = 1.0
+    heat_map(weights, [str(n) for n in range(4000)], path=tmp_path / "map.png")
+    seen = mpl.image.imread(tmp_path / "map.png")
+    assert max(seen.shape) < 2500, "the picture does not grow with the tokens"
+    brightest = (np.abs(seen[..., :3] - picture.COLOURS(1.0)[:3]).max(axis=-1) < 0.2)[:, :1800]
+    assert brightest.any()
+    row, col = (places.mean() for places in np.nonzero(brightest))
+    assert (row / seen.shape[0], col / seen.shape[1]) == pytest.approx((1234 / 4000, 2345 / 4000), abs=0.1)
+
+
+@pytest.mark.parametrize("shape", [(1, 4000), (4000, 1), (3, 500)])
+def test_a_map_with_a_short_side_can_be_seen(shape):
+    figure = heat_map(np.zeros(shape))
+    box = maps(figure)[0].get_window_extent(rendered(figure).get_renderer())
+    assert min(box.width, box.height) > 25
+    assert max(figure.get_size_inches()) < 12
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
@@ -132,9 +211,9 @@ def test_a_picture_that_cannot_be_finished_leaves_the_old_one(tmp_path, monkeypa
 
 def test_the_saved_picture_shows_the_weights(tmp_path):
     heat_map([[0.0, 1.0], [0.5, 0.25]], ["a", "b"], path=tmp_path / "map.png")
-    picture = mpl.image.imread(tmp_path / "map.png")
+    seen = mpl.image.imread(tmp_path / "map.png")
     for weight in (0.0, 0.25, 0.5, 1.0):
-        found = np.abs(picture[..., :3] - plot.COLOURS(weight)[:3]).max(axis=-1) < 0.01
+        found = np.abs(seen[..., :3] - picture.COLOURS(weight)[:3]).max(axis=-1) < 0.01
         assert found.sum() > 3000, weight
 
 
@@ -147,6 +226,26 @@ def test_dollars_are_dollars():
         assert widths[0] > widths[1] * 1.5, "drawn as it is written, not set as mathematics"
 
 
+@pytest.mark.parametrize(
+    "title", ["", "\n\n", "$\\frac{", "very long " * 1000, "字" * 5000, "a\x1b[0m\tb\u202e", "x" * 3000]
+)
+def test_a_title_may_be_anything_and_the_picture_stays_a_picture(title, tmp_path):
+    figure = heat_map(np.eye(3), ["$\\frac", "a\nb", "x" * 500], title=title, path=tmp_path / "map.svg")
+    assert max(figure.get_size_inches()) < 12
+    shown = figure.get_suptitle()
+    assert shown.count("\n") < picture.LINES
+    assert not set(shown) & set("\x1b\t\u202e")
+    box = figure._suptitle.get_window_extent(rendered(figure).get_renderer())
+    assert box.x0 >= -1
+    assert box.x1 <= figure.bbox.x1 + 1
+
+
+def test_no_picture_has_more_pixels_than_a_screen_can_show(tmp_path):
+    picture.saved(mpl.figure.Figure(figsize=(100, 1)), tmp_path / "long.png")
+    assert mpl.image.imread(tmp_path / "long.png").shape[1] <= picture.SIDE
+    assert max(head_grid(np.zeros((150, 2, 2)), ["a", "b"]).get_size_inches()) < 60
+
+
 def label_width(canvas):
     (axes,) = maps(canvas.figure)
     return axes.get_yticklabels()[0].get_window_extent(canvas.get_renderer()).width
@@ -156,44 +255,11 @@ def test_labels_are_short_and_safe():
     tokens = ["antidisestablishmentarianism", "\n", " the", "", "喜欢" * 20]
     figure = heat_map(np.eye(5), tokens)
     labels = texts(maps(figure)[0].get_yticklabels())
-    assert all(0 < cell_len(label) <= plot.LABEL for label in labels)
+    assert all(0 < cell_len(label) <= picture.LABEL for label in labels)
     assert labels[0].startswith("antidisest")
     assert labels[0].endswith("…")
     assert "\n" not in "".join(labels)
     assert labels[2] != "the"
-
-
-@pytest.fixture
-def only_latin(monkeypatch):
-    """A machine whose one font is matplotlib's own."""
-    monkeypatch.setattr(fonts, "_chain", lambda: ("DejaVu Sans",))
-    monkeypatch.setattr(fonts, "_regular_families", lambda: {"DejaVu Sans"})
-    monkeypatch.setattr(fonts, "_families", {})
-
-
-@pytest.mark.usefixtures("only_latin")
-def test_a_character_that_no_font_has_is_written_as_its_number(capfd, caplog):
-    figure = heat_map(np.eye(3), ["猫", "a한", "b"], title="猫\nb")
-    assert texts(maps(figure)[0].get_yticklabels()) == ["U+732B", "aU+D55C", "b"]
-    assert figure.get_suptitle() == "U+732B\nb"
-    rendered(figure)
-    assert capfd.readouterr() == ("", "")
-    assert not caplog.records
-
-
-def test_a_font_outside_the_chain_is_found(monkeypatch):
-    monkeypatch.setattr(fonts, "_chain", lambda: ("DejaVu Sans",))
-    monkeypatch.setattr(fonts, "_regular_families", lambda: {"DejaVu Sans", "Noto Sans SC", "no such font"})
-    monkeypatch.setattr(fonts, "_families", {})
-    assert fonts.drawable("a猫") == "a猫"
-    assert fonts.families_for(["a猫"]) == ["DejaVu Sans", "Noto Sans SC"]
-    assert fonts.families_for(["a"]) == ["DejaVu Sans"]
-
-
-def test_fonts_without_a_regular_weight_and_the_font_of_boxes_are_left_out():
-    families = fonts._regular_families()
-    assert "DejaVu Sans" in families
-    assert not [family for family in families if "Last Resort" in family]
 
 
 @pytest.mark.parametrize(("rows", "cols"), [(1, 3), (5, 5), (16, 16), (20, 20), (4, 60), (60, 4), (150, 150)])
@@ -244,6 +310,22 @@ def test_heads_stand_side_by_side_on_one_scale(heads, across):
     assert not any(axes.axison for axes in figure.axes if axes not in panels)
 
 
+def test_heads_have_the_names_they_are_given():
+    figure = head_grid(shares(2, 3, 3), WORDS[:3], names=["layer 3 head 5", "层 4 $x$"])
+    assert [axes.get_title() for axes in maps(figure)] == ["layer 3 head 5", "层 4 $x$"]
+    rendered(figure)
+    names = head_grid(shares(1, 3, 3), WORDS[:3], names=["x" * 500])
+    assert len(maps(names)[0].get_title()) < 30
+
+
+@pytest.mark.parametrize("heads", [17, 50, 64, 97, 128])
+def test_many_heads_leave_few_places_empty(heads):
+    across = plot._across(heads)
+    down = -(-heads // across)
+    assert across * down - heads <= max(across // 2, heads // 8)
+    assert down <= 2 * across
+
+
 def test_weights_that_are_not_numbers_are_grey():
     figure = heat_map([[np.nan, np.inf, 0.5]], ["a"], ["a", "b", "c"])
     assert texts(maps(figure)[0].texts) == ["nan", "inf", "0.50"]
@@ -255,9 +337,21 @@ def test_weights_that_are_not_numbers_are_grey():
 
 def test_the_users_settings_are_left_alone_and_do_not_turn_the_map_round():
     before = dict(mpl.rcParams)
-    heat_map(shares(5, 5), WORDS, title="题")
+    for figure in (
+        heat_map(shares(5, 5), WORDS, title="题 مرحبا 🎉"),
+        head_grid(shares(2, 5, 5), WORDS, log=True),
+        all_heads(shares(2, 3, 4, 4), title="नमस्ते"),
+        layer_curves(shares(2, 3), shares(2, 3)),
+    ):
+        rendered(figure)
     assert dict(mpl.rcParams) == before
-    style = {"image.origin": "lower", "image.aspect": "auto", "axes.grid": True, "font.weight": "bold"}
+    style = {
+        "image.origin": "lower",
+        "image.aspect": "auto",
+        "axes.grid": True,
+        "font.weight": "bold",
+        "font.style": "italic",
+    }
     with mpl.rc_context(style):
         figure = heat_map([[1.0, 0.0], [0.0, 0.5]], ["first", "second"])
         (axes,) = maps(figure)
@@ -266,10 +360,11 @@ def test_the_users_settings_are_left_alone_and_do_not_turn_the_map_round():
         rendered(figure)
 
 
-def test_no_window_no_pyplot_and_no_zhplot():
+def test_no_window_no_pyplot_and_no_import_of_the_font_packages():
     program = (
-        "import io, sys; from regard.view.plot import heat_map; heat_map([[1.0]], ['猫']).savefig(io.BytesIO());"
-        "print([name for name in ('matplotlib.pyplot', 'zhplot', 'torch') if name in sys.modules])"
+        "import io, sys; from regard.view.plot import heat_map; heat_map([[1.0]], ['猫한🎉']).savefig(io.BytesIO());"
+        "unwanted = {'matplotlib.pyplot', 'zhplot', 'pylopdf_fonts_ko', 'manimgx_fonts', 'torch'};"
+        "print(sorted(unwanted & set(sys.modules)))"
     )
     answer = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
     assert (answer.stdout, answer.stderr) == ("[]\n", "")
@@ -295,6 +390,13 @@ def test_without_matplotlib_it_says_what_to_install():
         (lambda: head_grid(np.zeros((2, 2)), ["a", "b"]), ShapeError, r"\(2, 2\).*\(heads, queries, keys\)"),
         (lambda: heat_map(np.zeros((0, 0)), []), ShapeError, "nothing to draw"),
         (lambda: head_grid(np.zeros((0, 1, 1)), ["a"]), ShapeError, "nothing to draw"),
+        (lambda: head_grid(np.zeros((2, 1, 1)), ["a"], names=["x"]), ShapeError, "2 maps and 1 names"),
+        (lambda: heat_map(np.zeros((2, 2)), None, ["a", "b"]), OptionError, "give rows"),
+        (lambda: heat_map(np.zeros((2, 2)), ["a", "b"], places=(2, 2)), OptionError, "tokens at its sides or places"),
+        (lambda: heat_map(np.zeros((9, 2)), places=(4, 2)), OptionError, "9 × 2 cannot stand for 4 × 2 tokens"),
+        (lambda: heat_map(np.zeros((2, 2)), places=(4,)), OptionError, r"\(4,\); give \(queries, keys\)"),
+        (lambda: heat_map(np.zeros((2, 2)), places=("4", 4)), OptionError, "give"),
+        (lambda: heat_map(np.zeros((2, 2)), places=(range(0, 9, 2), 4)), OptionError, r"range\(0, 9, 2\)"),
         (lambda: heat_map([["a"]], ["a"]), DtypeError, "must be numbers"),
         (lambda: heat_map([[1.0], [1.0, 2.0]], ["a", "b"]), DtypeError, "must be numbers"),
         (lambda: heat_map([[1.0]], ["a"], path="map.jpeg"), OptionError, r"map\.jpeg.*\.png, \.svg, \.pdf"),

@@ -1,4 +1,4 @@
-"""Weights → a plot: the heat map of one head, or of many side by side, as a matplotlib figure.
+"""Weights → a plot: the heat map of one head, of many side by side, or all heads of a model, as a matplotlib figure.
 
 Figures are made without pyplot: no display is needed, no window opens, and none of the user's settings is changed.
 """
@@ -6,222 +6,212 @@ Figures are made without pyplot: no display is needed, no window opens, and none
 # H heads, Q queries (rows), K keys (columns)
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.cells import cell_len
 
-from ..errors import FileError, MissingExtra, OptionError, ShapeError
-from .labels import label
+from ..errors import MissingExtra, ShapeError
 from .numbers import as_numbers
 from .shades import BLACK, WHITE, contrast
 
 try:
-    from matplotlib import colormaps
     from matplotlib.axes import Axes
+    from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-    from .fonts import drawable, families_for
+    from .curves import layer_curves
+    from .picture import COLOURS, HEADING, Style, caption, draw_bar, heading, saved, scale_of, shrunk, style_for
+    from .sides import Places, Side, sides_of
+    from .thumbnails import all_heads
 except ModuleNotFoundError as missing:
-    raise MissingExtra(f"plots need {missing.name}: pip install regard[plot]") from missing
+    library = str(missing.name).partition(".")[0]
+    raise MissingExtra(f"plots need {library}: pip install regard[plot]") from missing
 
-__all__ = ["head_grid", "heat_map"]
+__all__ = ["all_heads", "head_grid", "heat_map", "layer_curves"]
 
-COLOURS = colormaps["viridis"].with_extremes(bad="lightgrey")  # equal steps look equal, also to the colour-blind
-KINDS = ("png", "svg", "pdf")
-LABEL = 14  # terminal cells of a label; a longer token is cut
 FEW = 16  # tokens on a side up to which there is a number in each cell
-SIDE = 8.0  # inches that the longer side of a map of many tokens takes
-ACROSS = 4  # heads side by side, at most
-HEADING = 13.0  # points
+SIDE = 8.0 * 72  # points that the longer side of a map of many tokens takes
+SHORT, SHORTEST = 1.5 * 72, 0.5 * 72  # and the shorter one at least: if it has the tokens for it, and at all
+CELL, NUMBERED = 16.0, 36.0  # points: a cell at most, and one with a number in it
+ACROSS = 4  # heads side by side while there are no more than four rows of them
+CELLS = 800  # of a side that are drawn; where there are more, each shows the highest weight of some
+NAME = 24  # terminal cells of the name of a head
 INKS = {"black": BLACK, "white": WHITE}
 
 
 def heat_map(
-    weights: Any, rows: Sequence[str], cols: Sequence[str] | None = None, *, title: str | None = None,
+    weights: Any, rows: Sequence[str] | None = None, cols: Sequence[str] | None = None, *,
+    places: tuple[Places, Places] | None = None, log: bool = False, title: str | None = None,
     path: str | Path | None = None,
 ) -> Figure:  # fmt: skip
     """One map: a row for each query, a column for each key, and a number in each cell while they are few.
 
-    weights: (Q, K). cols: the tokens of the keys, where they are not those of the queries. path: where to save the
-    figure as well, as .png, .svg or .pdf.
+    weights: (Q, K). rows: the tokens of the queries; without them the sides say places. cols: the tokens of the keys,
+    where they are not those of the queries. places: of a pooled map, the tokens that its rows and its columns stand
+    for, each as their number or a range: (100_000, range(4096, 8192)). log: a logarithmic scale of colours; long maps
+    are near zero almost everywhere. path: where to save the figure as well, as .png, .svg or .pdf.
+    Of more than 800 rows or columns, each cell that is drawn shows the highest weight of those it stands for.
     """
     table = as_numbers(weights, "weights", ("queries", "keys"))
-    sheet = _sheet(table[None], rows, rows if cols is None else cols, title or "")
-    return _saved(_figure(table[None], [""], sheet), path)
+    sheet = _sheet(table[None], rows, cols, names=[""], places=places, log=log, title=title)
+    return saved(_figure(table[None], sheet), path)
 
 
 def head_grid(
-    weights: Any, rows: Sequence[str], cols: Sequence[str] | None = None, *, title: str | None = None,
-    path: str | Path | None = None,
+    weights: Any, rows: Sequence[str] | None = None, cols: Sequence[str] | None = None, *,
+    names: Sequence[str] | None = None, places: tuple[Places, Places] | None = None, log: bool = False,
+    title: str | None = None, path: str | Path | None = None,
 ) -> Figure:  # fmt: skip
     """A map for each head, side by side and on one scale of colours, so that heads can be compared.
 
-    weights: (H, Q, K). The other arguments are those of `heat_map`.
+    weights: (H, Q, K). names: what stands over each map, where it is not "head 0", "head 1" and so on. The other
+    arguments are those of `heat_map`.
     """
     maps = as_numbers(weights, "weights", ("heads", "queries", "keys"))
-    sheet = _sheet(maps, rows, rows if cols is None else cols, title or "")
-    return _saved(_figure(maps, [f"head {head}" for head in range(len(maps))], sheet), path)
+    names = [f"head {head}" for head in range(len(maps))] if names is None else names
+    sheet = _sheet(maps, rows, cols, names=names, places=places, log=log, title=title)
+    return saved(_figure(maps, sheet), path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """How the maps of one figure are drawn, the same for all of them. Lengths are in points, 72 to an inch."""
+    """How the maps of one figure are drawn, the same for all of them."""
 
-    rows: list[str]
-    cols: list[str]
+    rows: Side
+    cols: Side
     title: str
-    families: list[str]
-    highest: float  # the weight that has the brightest colour
+    names: list[str]
+    style: Style
+    scale: Normalize
     numbers: bool  # whether there is one in each cell
-    cell: float  # the side of a cell
 
-    @property
-    def letters(self) -> float:
-        """The size of the labels: no higher than a row, while they can be read."""
-        return min(10.0, max(6.0, self.cell * 0.8))
-
-    @property
-    def step(self) -> int:
-        """Every which label is written, so that none lies upon the next."""
-        return math.ceil(self.letters * 1.2 / self.cell)
-
-    @property
+    @cached_property
     def turn(self) -> int:
         """Degrees by which the labels of the columns are turned, so that none runs into the next."""
-        room = self.cell * self.step
-        if _width(self.cols, self.letters) < room - 3:
+        if self.style.width(self.cols.labels, self.cols.letters) < self.cols.room - 3:
             return 0
-        return 45 if room > self.letters * 1.7 else 90
+        return 45 if self.cols.room > self.cols.letters * 1.7 else 90
 
     def size(self, across: int, down: int) -> tuple[float, float]:
         """Inches for so many maps beside and below each other, with their labels, a colour bar and the title."""
-        below = _width(self.cols, self.letters) * math.sin(math.radians(self.turn))
-        width = _width(self.rows, self.letters) + across * (len(self.cols) * self.cell + 14) + 90
-        height = below + down * (len(self.rows) * self.cell + 26) + 60
-        return max(width, _width(self.title.splitlines(), HEADING) + 20) / 72, height / 72
-
-    def style(self, letters: float) -> dict[str, Any]:
-        """Of every text: fonts that have its characters, and a $ that is a $."""
-        return {"fontsize": letters, "fontfamily": self.families, "fontweight": "normal", "parse_math": False}
+        below = self.style.width(self.cols.labels, self.cols.letters) * math.sin(math.radians(self.turn))
+        left = self.style.width(self.rows.labels, self.rows.letters)
+        width = left + across * (self.cols.length + 14) + 100
+        height = below + down * (self.rows.length + 26) + 40 + 20 * (self.title.count("\n") + 1)
+        return max(width, self.style.width([self.title], HEADING) + 20) / 72, height / 72
 
 
-def _sheet(maps: np.ndarray, rows: Sequence[str], cols: Sequence[str], title: str) -> Sheet:
-    heads, queries, keys = maps.shape
-    if (queries, keys) != (len(rows), len(cols)):
-        raise ShapeError(
-            f"the weights are {queries} × {keys}, queries × keys, and there are {len(rows)} tokens for the queries "
-            f"and {len(cols)} for the keys."
-        )
+def _sheet(
+    maps: np.ndarray, rows: Sequence[str] | None, cols: Sequence[str] | None, *, names: Sequence[str],
+    places: tuple[Places, Places] | None, log: bool, title: str | None,
+) -> Sheet:  # fmt: skip
+    """Everything about the figure but the weights; the arguments are those of `head_grid`, checked here."""
     if 0 in maps.shape:
         raise ShapeError(f"weights of shape {maps.shape} have nothing to draw.")
-    row_labels, col_labels = ([_label(str(token)) for token in tokens] for tokens in (rows, cols))
-    lines = [drawable(line) for line in title.splitlines()]
-    longest = max(queries, keys)
-    few, side = (FEW, SIDE) if heads == 1 else (FEW // 2, SIDE / 2)
+    heads, queries, keys = maps.shape
+    if len(names) != heads:
+        raise ShapeError(f"there are {heads} maps and {len(names)} names; each map needs one.")
+    numbers = max(queries, keys) <= (FEW if heads == 1 else FEW // 2) and heads <= FEW
+    cells = (NUMBERED, NUMBERED) if numbers else _cells(heads, queries, keys)
+    sides = sides_of((queries, keys), cells, rows, cols, places)
+    titles = [heading(title), *(caption(name, NAME) if name else "" for name in names)]
     return Sheet(
-        rows=row_labels,
-        cols=col_labels,
-        title="\n".join(lines),
-        families=families_for(row_labels + col_labels + lines),
-        highest=float(np.max(maps, initial=0, where=np.isfinite(maps))) or 1.0,
-        numbers=longest <= few,
-        cell=36.0 if longest <= few else min(16.0, side * 72 / longest),
+        rows=sides[0],
+        cols=sides[1],
+        title=titles[0],
+        names=titles[1:],
+        style=style_for([*titles, *sides[0].labels, *sides[1].labels]),
+        scale=scale_of(maps, log=log),
+        numbers=numbers,
     )
 
 
-def _figure(maps: np.ndarray, names: Sequence[str], sheet: Sheet) -> Figure:
+def _cells(heads: int, queries: int, keys: int) -> tuple[float, float]:
+    """How high and how wide a cell is: a square, unless one side would be too short to be seen."""
+    side = SIDE if heads == 1 else min(SIDE / 2, SIDE * 2 / math.sqrt(heads))
+    square = min(CELL, side / max(queries, keys))
+    high, wide = (max(square, min(CELL, SHORT / count), SHORTEST / count) for count in (queries, keys))
+    return high, wide
+
+
+def _figure(maps: np.ndarray, sheet: Sheet) -> Figure:
     """All maps in one figure, with one colour bar."""
     heads = len(maps)
-    across = heads if heads <= ACROSS else min(range(ACROSS, 1, -1), key=lambda columns: -heads % columns)
-    down = math.ceil(heads / across)
-    figure = Figure(figsize=sheet.size(across, down), layout="constrained")
-    figure.suptitle(sheet.title, **sheet.style(HEADING))
-    panels = list(figure.subplots(down, across, squeeze=False).flat)
-    for head, (axes, table, name) in enumerate(zip(panels, maps, names, strict=False)):
-        image = _draw(axes, table, sheet, left=head % across == 0, lowest=head + across >= heads)
-        axes.set_title(name, **sheet.style(10))
+    across = _across(heads)
+    figure = Figure(figsize=sheet.size(across, math.ceil(heads / across)), layout="constrained")
+    figure.suptitle(sheet.title, **sheet.style.of(HEADING))
+    panels = list(figure.subplots(math.ceil(heads / across), across, squeeze=False).flat)
+    for head, (axes, table, name) in enumerate(zip(panels, maps, sheet.names, strict=False)):
+        _draw(axes, table, sheet, left=head % across == 0, lowest=head + across >= heads)
+        axes.set_title(name, **sheet.style.of(10))
         if head == across - 1:
-            _draw_bar(figure, axes, image, sheet)
+            draw_bar(axes, sheet.scale, "weight", sheet.style, (sheet.cols.length, sheet.rows.length))
     for axes in panels[heads:]:
         axes.set_axis_off()
     return figure
 
 
-def _draw(axes: Axes, table: np.ndarray, sheet: Sheet, *, left: bool, lowest: bool) -> AxesImage:
+def _across(heads: int) -> int:
+    """How many maps stand side by side, with few places left over."""
+    most = max(ACROSS, math.ceil(math.sqrt(heads * 1.5)))
+    if heads <= most:
+        return heads
+    return min(range(most, most // 2, -1), key=lambda columns: max(-heads % columns, heads // 16))
+
+
+def _draw(axes: Axes, table: np.ndarray, sheet: Sheet, *, left: bool, lowest: bool) -> None:
     """One map, with the labels of its rows if it is a left one, and of its columns if none is below it."""
     # Said outright, since styles that users choose change it: the first query is on top, and there are no grid lines.
-    finite = np.ma.masked_invalid(table)
-    image = axes.imshow(finite, cmap=COLOURS, vmin=0, vmax=sheet.highest, origin="upper", aspect="equal")
+    rows, cols = sheet.rows, sheet.cols
+    extent = (*cols.edges, rows.edges[1], rows.edges[0])
+    finite = np.ma.masked_invalid(shrunk(table, CELLS))
+    image = axes.imshow(finite, cmap=COLOURS, norm=sheet.scale, origin="upper", extent=extent, interpolation="auto")
+    per_place = [side.length / (side.edges[1] - side.edges[0]) for side in (rows, cols)]
+    axes.set_aspect(per_place[0] / per_place[1])
     axes.grid(visible=False)
     axes.set_anchor("N")  # under its title; room to spare goes below
-    for axis, name, labels, wanted in (
-        (axes.yaxis, "query", sheet.rows, left),
-        (axes.xaxis, "key", sheet.cols, lowest),
-    ):
-        places = range(0, len(labels), sheet.step)
-        axis.set_ticks(places, [labels[place] if wanted else "" for place in places], **sheet.style(sheet.letters))
-        axis.set_label_text(name if wanted else "", **sheet.style(11))
-    if sheet.turn:
-        upright = "center" if sheet.turn == 90 else "top"
-        for text in axes.get_xticklabels():
-            text.set(rotation=sheet.turn, rotation_mode="anchor", ha="right", va=upright)
+    for axis, side, wanted in ((axes.yaxis, rows, left), (axes.xaxis, cols, lowest)):
+        labels = side.labels if wanted else [""] * len(side.labels)
+        axis.set_ticks(side.ticks, labels, **sheet.style.of(side.letters))
+        axis.set_label_text(side.name if wanted else "", **sheet.style.of(11))
+    _turn(axes, sheet)
     axes.tick_params(length=0 if sheet.numbers else 2)
     if sheet.numbers:
-        _write_numbers(axes, image, table)
-    return image
+        _write_numbers(axes, image, table, sheet)
 
 
-def _draw_bar(figure: Figure, axes: Axes, image: AxesImage, sheet: Sheet) -> None:
-    """The colour bar, as high as the map beside it, whatever its shape."""
-    width = len(sheet.cols) * sheet.cell
-    bar = axes.inset_axes((1 + 10 / width, 0, 12 / width, 1))
-    figure.colorbar(image, cax=bar)
-    bar.set_ylabel("weight", **sheet.style(10))
+def _turn(axes: Axes, sheet: Sheet) -> None:
+    """Turn the labels of the columns where they are long, and keep those of places between the edges."""
+    labels = axes.get_xticklabels()
+    if sheet.turn:
+        upright = "center" if sheet.turn == 90 else "top"
+        for text in labels:
+            text.set(rotation=sheet.turn, rotation_mode="anchor", ha="right", va=upright)
+    elif sheet.cols.ticks[-1] == sheet.cols.edges[1]:  # an end, and the next map may begin there
+        labels[0].set_horizontalalignment("left")
+        labels[-1].set_horizontalalignment("right")
 
 
-def _write_numbers(axes: Axes, image: AxesImage, table: np.ndarray) -> None:
+def _write_numbers(axes: Axes, image: AxesImage, table: np.ndarray, sheet: Sheet) -> None:
+    """The weight in each cell, in black or white."""
     colours = image.to_rgba(np.ma.masked_invalid(table))
+    down, right = (np.linspace(*side.edges, 2 * side.count + 1)[1::2] for side in (sheet.rows, sheet.cols))
     for (row, col), weight in np.ndenumerate(table):
-        text = "0" if weight == 0 else f"{weight:.2f}"
-        axes.text(col, row, text, ha="center", va="center", fontsize=8.5, color=_readable(colours[row, col]))
+        ink = _readable(colours[row, col])
+        place = float(right[col]), float(down[row])
+        axes.text(*place, _number(weight), ha="center", va="center", color=ink, **sheet.style.of(8.5))
+
+
+def _number(weight: float) -> str:
+    return "0" if weight == 0 else f"{weight:.2f}"
 
 
 def _readable(colour: np.ndarray) -> str:
     """Black or white, whichever stands out more on `colour`."""
     red, green, blue = (round(255 * float(part)) for part in colour[:3])
     return max(INKS, key=lambda ink: contrast(INKS[ink], (red, green, blue)))
-
-
-def _label(token: str) -> str:
-    """A token as it is written at the side: safe, short, and with characters that can be drawn."""
-    return label(drawable(label(token, LABEL)), LABEL)
-
-
-def _width(texts: Sequence[str], letters: float) -> float:
-    """About how wide the widest of some texts is, in points."""
-    return max(map(cell_len, texts), default=0) * letters * 0.6
-
-
-def _saved(figure: Figure, path: str | Path | None) -> Figure:
-    """`figure`, written to `path` by way of a temporary name: nobody ever finds half a picture there."""
-    if path is None:
-        return figure
-    path = Path(path)
-    kind = path.suffix.removeprefix(".").lower()
-    if kind not in KINDS:
-        raise OptionError(f"{path} says no kind of picture; let it end in .{', .'.join(KINDS)}.")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        figure.savefig(unfinished, format=kind, dpi=200, bbox_inches="tight")
-        unfinished.replace(path)
-    except OSError as reason:
-        raise FileError(f"cannot write {path}: {reason.strerror}.") from reason
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return figure
