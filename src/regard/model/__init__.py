@@ -16,9 +16,10 @@ from .encoder import Encoder
 from .encoder_decoder import EncoderDecoder
 from .feed_forward import FeedForward
 from .norm import make_norm
+from .text_encoder import TextEncoder, TextEncoderConfig
 
 __all__ = [
     "Attended", "BlockCache", "BlockConfig", "Decoder", "DecoderBlock", "Encoder", "EncoderBlock", "EncoderDecoder",
-    "FeedForward", "KeyValueCache", "MultiHeadAttention", "Rotary", "SelfAttention", "StackCache", "from_torch",
-    "make_norm", "to_torch",
+    "FeedForward", "KeyValueCache", "MultiHeadAttention", "Rotary", "SelfAttention", "StackCache", "TextEncoder",
+    "TextEncoderConfig", "from_torch", "make_norm", "to_torch",
 ]  # fmt: skip

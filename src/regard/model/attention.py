@@ -53,15 +53,16 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, *, mask: Mask | Tensor | None = None) -> Tensor:
         """(.., Q, E) -> (.., Q, d_v)"""
-        query, key, value = self._project(x, mask)
+        query, key, value = self.project(x, mask=mask)
         return formula.attend(query, key, value, mask)  # type: ignore[no-any-return]
 
     def attend(self, x: Tensor, *, mask: Mask | Tensor | None = None) -> Attended:
         """The same, with the weights, (.., Q, K)."""
-        query, key, value = self._project(x, mask)
+        query, key, value = self.project(x, mask=mask)
         return formula.attended(query, key, value, mask)
 
-    def _project(self, x: Tensor, mask: Mask | Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, *, mask: Mask | Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values as they enter the dot product: (.., Q, d_k) twice, (.., Q, d_v)."""
         require_tensor("x", x)
         if x.ndim < 2 or x.shape[-1] != len(self.W_q):
             raise ShapeError(f"x has shape {tuple(x.shape)}; it must be (.., tokens, {len(self.W_q)}).")
@@ -149,7 +150,7 @@ class MultiHeadAttention(nn.Module):
         cache: self-attention adds x's keys to it and sees all that it holds; cross-attention fills it from the source
         once and then no longer looks at the source.
         """
-        query, key, value = self._project(x, source, mask, cache)
+        query, key, value = self.project(x, source, mask=mask, cache=cache)
         return self._joined(self.mixing(query, key, value, mask))
 
     def attend(
@@ -157,13 +158,14 @@ class MultiHeadAttention(nn.Module):
         cache: KeyValueCache | None = None,
     ) -> Attended:  # fmt: skip
         """The answer and each head's weights, (B, H, Q, K), by the formula; the arguments are those of the call."""
-        query, key, value = self._project(x, source, mask, cache)
+        query, key, value = self.project(x, source, mask=mask, cache=cache)
         mixed, found = self.mixing.attend(query, key, value, mask)
         return Attended(self._joined(mixed), found)
 
-    def _project(
-        self, x: Tensor, source: Tensor | None, mask: Mask | Tensor | None, cache: KeyValueCache | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def project(
+        self, x: Tensor, source: Tensor | None = None, *, mask: Mask | Tensor | None = None,
+        cache: KeyValueCache | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         """Queries, keys and values as they enter the dot product: (B, H, Q, D), (B, G, K, D) twice."""
         looked_at = self.check(x, source, mask=mask, cache=cache)
         query = self._split(self.to_query(x))
