@@ -35,7 +35,8 @@ def _top(
 ) -> tuple[Array, Array, Array]:
     xp, rows = problem.xp, shifted(block, first)
     best = zeros(problem, len(rows), count) - xp.inf
-    places = xp.full(best.shape, -1, dtype=xp.int64, device=Library.of(problem.query).device)
+    library = Library.of(problem.query)
+    places = xp.full(best.shape, -1, dtype=library.arange(0, 1).dtype, device=library.device)
     peak, total = start(problem, len(rows))
     for cols, scores in tiles(problem, rows, buffer):
         few, where = _largest(xp, scores, min(count, scores.shape[-1]))
