@@ -11,14 +11,22 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "regard"
 ARRAY_LIBRARIES = {"numpy", "torch", "jax", "cupy"}
 
+NOT_ROOMS = {"errors", "torch.py", "transformers.py", "watching", "record.plot"}
+
 # room: what its files may import of ours, and what of others they must not
 ROOMS = {
     "formula": ({"errors", "formula"}, {*ARRAY_LIBRARIES, "transformers", "matplotlib", "rich", "typer"}),
     "text": ({"errors", "text"}, {"torch", "transformers", "matplotlib"}),
     "model": ({"errors", "formula", "model"}, {"transformers", "matplotlib", "rich", "typer", "jax"}),
     "explain.py": ({"errors", "formula", "text"}, {"torch", "transformers", "matplotlib", "rich", "typer"}),
+    "models": ({"errors", "models"}, {*ARRAY_LIBRARIES, "transformers", "rich", "typer"}),
+    "record": (
+        {"errors", "formula", "model", "record", "text", "view"},
+        {"matplotlib", "rich", "typer", "jax", "cupy"},
+    ),
+    "see": ({"errors", "model", "models", "record", "see", "text"}, {"matplotlib", "rich", "typer", "jax"}),
     "lessons": ({"errors", "formula", "lessons", "view"}, {"transformers", "typer", "jax"}),
-    "view": ({"errors", "explain", "view"}, {"torch", "transformers", "jax"}),
+    "view": ({"errors", "explain", "record", "view"}, {"torch", "transformers", "jax"}),
 }
 
 
@@ -40,10 +48,23 @@ def test_lessons_need_torch_in_one_file_only():
     assert files == {"torch.py"}
 
 
+def test_a_record_needs_torch_only_to_be_made():
+    files = {
+        path.relative_to(SOURCE / "record").as_posix(): set(imports(path)) for path in (SOURCE / "record").rglob("*.py")
+    }
+    outside = {name: found for name, found in files.items() if not name.startswith("watching/")}
+    assert not [
+        name for name, found in outside.items() if {"torch", "transformers"} & {one.split(".")[0] for one in found}
+    ]
+    assert [name for name, found in files.items() if any(one.split(".")[0] == "transformers" for one in found)] == [
+        "watching/transformers.py"
+    ]
+
+
 def test_the_table_of_contributing_is_what_is_held_here():
     text = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
     told = {
-        name.strip("/"): set(re.findall(r"`([\w.]+)`", allowed)) - {"errors", "torch.py"}
+        name.strip("/"): set(re.findall(r"`([\w.]+)`", allowed)) - NOT_ROOMS
         for name, allowed in re.findall(r"^\| `([\w./]+)` \|[^|]*\|([^|]*)\|", text, flags=re.M)
     }
     held = {name: {room.strip("/") for room in ours} - {"errors", name} for name, (ours, _) in ROOMS.items()}
@@ -68,6 +89,7 @@ def test_a_room_imports_only_what_it_may(room):
     [
         ("regard, regard.formula", ["torch", "transformers", "matplotlib", "jax", "typer", "rich"]),
         ("regard.lessons, regard.cli, regard.view.terminal", ["torch", "transformers", "matplotlib", "jax"]),
+        ("regard.record.measures, regard.record.file, regard.view.seen", ["torch", "transformers", "matplotlib"]),
     ],
 )
 def test_imports_are_light(modules, heavy):

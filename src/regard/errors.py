@@ -27,3 +27,7 @@ class FileError(RegardError, OSError):
 
 class MissingExtra(RegardError, ImportError):
     """A part of Regard whose libraries are not installed."""
+
+
+class WatchError(RegardError, RuntimeError):
+    """A model whose attention cannot be seen, or not all of it."""

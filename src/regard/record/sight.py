@@ -1,0 +1,166 @@
+"""What can be asked of weights that are not there: exact rectangles, and numbers about the whole, tile by tile."""
+
+# "..": nothing for one head, H for all heads of a layer; Q queries, K keys
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from ..errors import OptionError
+from ..formula.arrays import Array, Library
+from ..formula.pooling import even_edges
+from ..formula.problem import EVERYTHING, Problem, span
+from . import statistics
+from .map import Map
+from .statistics import Top
+
+__all__ = ["Sight", "Top"]
+
+
+class Sight:
+    """The weights of one head, (Q, K), or of all heads of a layer, (H, Q, K). Each answer is exact, to rounding."""
+
+    @property
+    def map(self) -> Map:
+        """What the weights follow from."""
+        raise NotImplementedError
+
+    @property
+    def _index(self) -> tuple[int, ...]:
+        return ()
+
+    @cached_property
+    def _problem(self) -> Problem:
+        whole = self.map.problem
+        return whole.item(self._index) if self._index else whole
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(Q, K), or (H, Q, K)"""
+        return tuple(self._problem.shape)
+
+    def weights(self, rows: slice = EVERYTHING, cols: slice = EVERYTHING) -> Array:
+        """How much each of some queries attends to each of some keys.   -> (.., rows, cols)"""
+        chosen = self._rows(rows), self._cols(cols)
+        return statistics.weights(self._problem, *chosen, self.log_sum_exp(rows))
+
+    def log_sum_exp(self, rows: slice = EVERYTHING) -> Array:
+        """log Σ exp(score) of each row: a weight is exp(score − this). Computed when first needed, and kept."""
+        chosen = self._rows(rows)
+        known = self._known(chosen)
+        return self._learn(chosen, statistics.log_sum_exp(self._problem, chosen)) if known is None else known
+
+    def pooled(
+        self, height: int = 512, width: int = 512, *, rows: slice = EVERYTHING, cols: slice = EVERYTHING
+    ) -> Array:
+        """The map, or a rectangle of it, made small: each cell is the mean of the weights under it.   -> (.., h, w)
+
+        The cells are as nearly equal as can be, and no smaller than one weight: a map of 5 tokens is 5 × 5 at most.
+        """
+        for name, size in (("height", height), ("width", width)):
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                raise OptionError(f"{name} is {size!r}; a map has at least 1 row and 1 column.")
+        row_edges = even_edges(self._rows(rows), height)
+        col_edges = even_edges(self._cols(cols), width)
+        sums = self.grouped(row_edges, col_edges)
+        sizes = [after - before for before, after in pairwise(col_edges)]
+        return sums / Library.of(sums).asarray(sizes, dtype=sums.dtype)
+
+    def grouped(self, rows: Sequence[int], cols: Sequence[int]) -> Array:
+        """What the queries of each group give, on average, to the keys of each group.   -> (.., groups, groups)
+
+        rows, cols: the edges of the groups, n + 1 rising numbers for n groups. Groups that are words merge the pieces
+        of a word as is the custom (Clark et al. 2019): what goes to a word is added up, what comes from it is averaged.
+        """
+        _require_edges("rows", rows, self.shape[-2])
+        _require_edges("cols", cols, self.shape[-1])
+        if len(rows) < 2 or len(cols) < 2:
+            return self._problem.xp.zeros((*self.shape[:-2], max(len(rows) - 1, 0), max(len(cols) - 1, 0)))
+        chosen = range(rows[0], rows[-1])
+        small, lse = statistics.pooled(self._problem, rows, cols, self._known(chosen))
+        self._learn(chosen, lse)
+        return small
+
+    def top(self, count: int = 8, rows: slice = EVERYTHING) -> Top:
+        """The keys that each query attends to most, and how much.   -> .keys and .weights, (.., rows, count)"""
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise OptionError(f"count is {count!r}; ask for at least 1 key.")
+        chosen = self._rows(rows)
+        found, lse = statistics.top(self._problem, count, chosen, self._known(chosen))
+        self._learn(chosen, lse)
+        return found
+
+    def entropy(self) -> Array:
+        """−Σ w·log w of each query, in nats: 0 = one key, log K = all alike.   -> (.., Q)"""
+        return self._spread()[0]
+
+    def distance(self) -> Array:
+        """Σ w·|query's place − key's place| of each query.   -> (.., Q)"""
+        return self._spread()[1]
+
+    def received(self) -> Array:
+        """What each key receives from all queries together.   -> (.., K)"""
+        kept = self.map.kept
+        if (self._index, "received") not in kept:
+            kept[self._index, "received"] = statistics.received(self._problem, self.log_sum_exp())
+        return kept[self._index, "received"]
+
+    def attention_from(self, rows: Sequence[int]) -> Array:
+        """What some queries, any of them, attend to, on average.   -> (.., K)"""
+        found = [self.weights(slice(row, row + 1)) for row in self._places("rows", rows, self.shape[-2])]
+        return sum(found[1:], start=found[0])[..., 0, :] / len(found)
+
+    def attention_to(self, cols: Sequence[int]) -> Array:
+        """How much each query attends to some keys, any of them, together.   -> (.., Q)"""
+        found = [self.weights(cols=slice(col, col + 1)) for col in self._places("cols", cols, self.shape[-1])]
+        return sum(found[1:], start=found[0])[..., 0]
+
+    def _spread(self) -> tuple[Array, Array]:
+        kept = self.map.kept
+        if (self._index, "spread") not in kept:
+            lse, entropy, distance = statistics.spread_of(self._problem, self.map.offset)
+            self._learn(range(self.shape[-2]), lse)
+            kept[self._index, "spread"] = entropy, distance
+        entropy, distance = kept[self._index, "spread"]
+        return entropy, distance
+
+    def _rows(self, rows: slice) -> range:
+        return span("rows", rows, self.shape[-2])
+
+    def _cols(self, cols: slice) -> range:
+        return span("cols", cols, self.shape[-1])
+
+    def _places(self, name: str, places: Sequence[int], size: int) -> list[int]:
+        chosen = [place + size if place < 0 else place for place in map(int, places)]
+        if not chosen or any(not 0 <= place < size for place in chosen):
+            raise OptionError(f"{name} are {list(places)}; choose at least one, out of 0 to {size - 1}.")
+        return chosen
+
+    def _known(self, rows: range) -> Array | None:
+        """The log-sum-exp of some rows, if all of them are known."""
+        sums = self._sums()[(*self._index, ..., slice(rows.start, rows.stop))]
+        xp = self._problem.xp
+        return None if bool(xp.any(xp.isnan(sums))) else sums
+
+    def _learn(self, rows: range, lse: Array) -> Array:
+        self._sums()[(*self._index, ..., slice(rows.start, rows.stop))] = lse
+        return lse
+
+    def _sums(self) -> Any:
+        """What is known of the log-sum-exps of all heads, NaN where it is not yet."""
+        kept, problem = self.map.kept, self.map.problem
+        if "lse" not in kept:
+            unknown = problem.xp.full(
+                problem.shape[:-1], problem.xp.nan, dtype=problem.wide, device=problem.query.device
+            )
+            if self.map.lse is not None:
+                unknown[...] = self.map.lse
+            kept["lse"] = unknown
+        return kept["lse"]
+
+
+def _require_edges(name: str, edges: Sequence[int], size: int) -> None:
+    rising = all(before < after for before, after in pairwise(edges))
+    if edges and (not rising or edges[0] < 0 or edges[-1] > size):
+        raise OptionError(f"the edges of the {name} must rise, from 0 at least to {size} at most.")

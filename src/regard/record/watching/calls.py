@@ -1,0 +1,115 @@
+"""One call of an attention function, as it was seen: what went in, what came out."""
+
+# B batch, H query heads, G key heads, Q queries, K keys, D width, V value width
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...formula.masks import Mask
+from ...formula.normalize import softmax
+from ...formula.positions.bias import Bias, Distances
+from ...formula.positions.bias import Given as GivenBias
+from ...formula.problem import Problem, grouped_matmul
+
+__all__ = ["SMALL", "Call", "mismatch"]
+
+SMALL = 2**20  # weights of a call up to which every head of it is checked
+ROUNDING = {torch.float16: 2e-2, torch.bfloat16: 5e-2}  # of an output, against the largest value; else 2e-3
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Call:
+    """Queries and keys of a whole batch, as the dot product was taken of them, and everything that shaped a weight."""
+
+    module: nn.Module
+    query: Tensor  # (B, H, Q, D)
+    key: Tensor  # (B, G, K, D)
+    value: Tensor | None = None  # (B, G, K, V)
+    output: Tensor | None = None  # (B, H, Q, V)
+    result: Tensor | None = None  # the same as the model goes on with it, in whatever axes: gradients come by this one
+    scale: float
+    softcap: float | None = None
+    mask: Mask | None = None
+    bias: Bias | None = None
+    even: Tensor | None = None  # (b, Q) rows that looked at all keys alike
+    sinks: Tensor | None = None  # (H,)
+    cross: bool | None = None  # whether keys are of another text; None: not said
+    dropped: bool = False  # whether dropout fell on the weights, so that the output is not that of the weights
+    way: Any = None  # what was called: calls of one kind are checked once
+
+    @property
+    def extent(self) -> int:
+        """The last key that the last query may see; where masks differ from text to text, the furthest of them."""
+        from ...formula.masks.places import Causal, Ranges
+
+        queries, keys = self.query.shape[2], self.key.shape[2]
+        if isinstance(self.mask, Causal) and isinstance(self.mask.offset, int):
+            return min(keys, queries + self.mask.offset) - 1
+        if isinstance(self.mask, Ranges):
+            return int(self.mask.last[..., -1].max())
+        return keys - 1
+
+
+def mismatch(call: Call) -> tuple[Tensor, float] | None:
+    """How far two queries' outputs are from what the weights seen here make of the values, and what is rounding.
+
+    The proof that nothing was overlooked: a family that does something else with its scores fails it. The last query
+    and one in the middle, which a causal mask keeps from half of the keys. None where there is nothing to compare. The
+    number stays on its device: nobody waits for it here.
+    """
+    if call.value is None or call.output is None or call.dropped or 0 in (*call.query.shape, *call.key.shape):
+        return None
+    if call.key.shape[1] != call.value.shape[1]:
+        return None
+    with torch.no_grad():
+        call = call if math.prod(call.query.shape[:3]) * call.key.shape[2] <= SMALL else _sample(call)
+        problem = Problem.of(
+            call.query, call.key, call.mask, scale=call.scale, softcap=call.softcap, bias=call.bias, sinks=call.sinks
+        )
+        queries = call.query.shape[2]
+        apart = torch.stack([_apart(call, problem, row) for row in sorted({queries // 2, queries - 1})]).amax()
+        assert call.value is not None
+        assert call.output is not None
+        size = torch.where(torch.isfinite(call.value), call.value, 0.0).abs().amax().to(apart.dtype).clamp(min=1e-30)
+        parts = (call.query, call.key, call.value, call.output)  # autocast computes in less than it is given
+        return apart / size, max(ROUNDING.get(part.dtype, 2e-3) for part in parts)
+
+
+def _sample(call: Call) -> Call:
+    """The first text, and the heads that its first keys serve: all heads go the same way, and one is enough."""
+    assert call.value is not None
+    assert call.output is not None
+    shape = (*call.query.shape[:3], call.key.shape[2])
+    served = call.query.shape[1] // call.key.shape[1]
+    mask, bias = call.mask, call.bias
+    if mask is not None and mask.lead():
+        mask = mask.item((0,) if len(mask.lead()) == 1 else (0, 0), shape)
+    if isinstance(bias, (Distances, GivenBias)):
+        bias = replace(bias, numbers=bias.numbers[:1, :served])
+    return replace(
+        call, query=call.query[:1, :served], key=call.key[:1, :1], value=call.value[:1, :1],
+        output=call.output[:1, :served], mask=mask, bias=bias, even=None if call.even is None else call.even[:1],
+        sinks=None if call.sinks is None else call.sinks[:served],
+    )  # fmt: skip
+
+
+def _apart(call: Call, problem: Problem, row: int) -> Tensor:
+    """How far one query's output is from what follows from its scores; a query that sees no key is not looked at."""
+    scores = problem.scores(slice(row, row + 1))
+    if call.even is not None:
+        even = call.even[..., row : row + 1, None][:, None]
+        scores = torch.where(even, torch.zeros_like(scores), scores)
+    seen = (scores != -torch.inf).any(-1, keepdim=True)
+    if call.sinks is not None:
+        sinks: Tensor = problem.sinks  # type: ignore[assignment]
+        scores = torch.cat((scores, sinks.expand(*scores.shape[:-1], 1)), dim=-1)
+    weights = softmax(scores)[..., : call.key.shape[2]]
+    assert call.value is not None
+    assert call.output is not None
+    expected = grouped_matmul(torch, weights, call.value.to(weights.dtype))
+    apart = (expected - call.output[:, :, row : row + 1].to(expected.dtype)).abs()
+    return torch.where(seen & torch.isfinite(apart), apart, 0.0).amax()

@@ -1,0 +1,418 @@
+"""The watch: every call of a model's attention, put in its layer, its run and its row."""
+
+# B batch, H query heads, G key heads, Q queries, K keys
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...errors import OptionError, WatchError
+from ...formula.masks import Mask
+from ...formula.masks.mask import Both
+from ...formula.masks.places import Causal, Ranges
+from ...formula.positions import Bias
+from ..record import Run
+from . import registry
+from .calls import SMALL, Call, mismatch
+from .modules import chosen_modules, refuse_compiled, related, traits
+from .places import place
+from .runs import runs_of
+from .strands import Step, Strand
+
+__all__ = ["Slot", "Watch"]
+
+CROSS = re.compile(r"cross|encoder_attn|encdec|encoder_decoder|enc_dec|multihead_attn", re.IGNORECASE)
+
+
+@dataclass(eq=False)
+class Slot:
+    """One layer: a module, and which of its calls within one forward (ALBERT calls one module for every layer)."""
+
+    name: str
+    module: nn.Module
+    turn: int
+    strands: list[Strand] = field(default_factory=list)
+    causal: bool = False
+    heads: int = 0  # of the queries
+
+
+class Watch(registry.Observer):
+    """What `regard.watch` sets up: it is told of calls by the stand-ins, and makes runs of them when asked."""
+
+    def __init__(
+        self, model: nn.Module, *, layers: Iterable[int | str] | None, heads: Iterable[int] | None, to: Any,
+        values: bool, gradients: bool, tokenizer: Any, strict: bool,
+    ) -> None:  # fmt: skip
+        if not isinstance(model, nn.Module):
+            raise OptionError(f"{type(model).__name__} is no torch.nn.Module; regard.watch takes a PyTorch model.")
+        self.model, self.tokenizer, self.strict = model, tokenizer, strict
+        self.values, self.gradients = values or gradients, gradients
+        self._look_round()
+        self.chosen = chosen_modules(model, layers)
+        self.heads = None if heads is None else [_head(head) for head in heads]
+        self.place = place(to)
+        self.slots: dict[tuple[str, int], Slot] = {}
+        self.turns: dict[str, int] = {}  # how often a module was called in the forward that goes on
+        self.depth = 0  # of the model's own forward
+        self.ran: dict[int, nn.Module] = {}  # modules that look like attention and did run
+        self.checks: dict[Any, tuple[str, Tensor, float]] = {}
+        self.unchecked: dict[Any, tuple[str, Call]] = {}  # by kind, the first call of it, until a second comes
+        self.versions: list[tuple[str, Tensor, int]] = []
+        self.texts: dict[str, tuple[Tensor | None, Tensor | None]] = {}  # owner of token ids -> ids, segments
+        self.bases: dict[str, int] = {}  # owner -> where the rows of its latest call begin
+        self.episode, self.generating = 0, 0
+        self.results: dict[int, tuple[Tensor, int]] = {}  # by episode: what generate() returned, and for how many texts
+        self.latest: dict[int, Step] = {}  # id of a module -> what its latest call left
+        self.decoded: list[tuple[Tensor, Any]] = []
+        self.handles: list[Any] = []
+        self.torn: dict[str, Tensor] = {}  # whether the keys of a step did not go on from those before
+        self.forwards = 0
+        self.built: tuple[int, list[Run]] = (-1, [])
+        self.calls = 0
+        self.over = False  # whether the block has been left
+
+    def _look_round(self) -> None:
+        """Every module of the model, once and in a hurry, for the model waits: which there are, which matter.
+
+        Most are of classes that do not matter; names are looked up when a layer is seen, while a GPU is busy.
+        """
+        self.modules = set()
+        self.kinds: set[type[nn.Module]] = set()
+        self.noted: list[nn.Module] = []  # those that look like attention, read tokens, or are layers of our own
+        waiting: list[nn.Module | None] = [self.model]
+        while waiting:
+            module = waiting.pop()
+            if module is None or id(module) in self.modules:
+                continue
+            self.modules.add(id(module))
+            if module._modules:
+                waiting += module._modules.values()
+            self.kinds.add(type(module))
+            known = traits(type(module))
+            if known.scripted or "_compiled_call_impl" in vars(module) or "_orig_mod" in module._modules:
+                refuse_compiled(next(name for name, one in self.model.named_modules() if one is module), module)
+            if known.matters:
+                self.noted.append(module)
+        self.modules -= {id(module) for module in self.noted if traits(type(module)).part}
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """id of a module -> its name in the model."""
+        return {id(module): name for name, module in self.model.named_modules()}
+
+    def runs(self) -> list[Run]:
+        """Everything that was seen so far."""
+        if self.built[0] != self.calls:
+            self.built = (self.calls, runs_of(self))
+        return self.built[1]
+
+    # -- what is told
+
+    def saw(self, call: Call) -> None:
+        """One call of attention."""
+        if torch._C._current_graph_task_id() != -1:
+            return  # in a backward pass: what checkpointing computes a second time
+        if call.query.is_cuda and torch.cuda.is_current_stream_capturing():
+            raise WatchError(
+                "the model is being captured into a CUDA graph; a replay would run without being seen. "
+                "Watch it outside of the graph."
+            )
+        name = self.names[id(call.module)]
+        turn = self.turns[name] = self.turns.get(name, -1) + 1
+        if not self.depth:
+            turn = 0
+        if self.chosen is not None and name not in self.chosen:
+            return
+        self.calls += 1
+        slot = self.slots.setdefault((name, turn), Slot(name, call.module, turn, heads=call.query.shape[1]))
+        self._check(name, call)
+        self._put(slot, call)
+
+    def saw_output(self, call: Call) -> None:
+        """What came of the latest call of a layer that told of it beforehand."""
+        if id(call.module) in self.latest:
+            self._await_gradient(self.latest[id(call.module)], call)
+
+    def reordered(self, order: Tensor) -> None:
+        """Beams changed places."""
+        for slot in self.slots.values():
+            if slot.strands:
+                slot.strands[-1].reorder(order)
+
+    def returned(self, texts: Tensor, given: int) -> None:
+        """generate() is over: its texts, so many for each that it was given."""
+        self.results[self.episode] = (texts, given)
+        self.calls += 1
+
+    def began(self, model: nn.Module, *_: Any) -> None:
+        """The model's forward begins."""
+        self.depth += model is self.model
+        self.forwards += 1
+        if self.depth == 1:
+            self.turns.clear()
+
+    def ended(self, model: nn.Module, *_: Any) -> None:
+        """The model's forward is over, be it by an exception."""
+        self.depth -= model is self.model
+
+    def note(self, module: nn.Module, *_: Any) -> None:
+        """A module that looks like attention runs."""
+        if id(module) in self.modules:  # and not a copy of one that was made meanwhile, hooks and all
+            self.ran[id(module)] = module
+
+    def read(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A module that takes token ids was called."""
+        if id(module) not in self.modules:
+            return
+        given = dict(zip(traits(type(module)).takes, args, strict=False)) | kwargs
+        ids, segments = (
+            part.detach().clone() if isinstance(part, Tensor) and part.ndim == 2 else None
+            for part in (given.get("input_ids", given.get("ids")), given.get("token_type_ids"))
+        )
+        self.texts[self.names[id(module)]] = ids, segments
+
+    # -- rows
+
+    def _put(self, slot: Slot, call: Call) -> None:
+        owner = self.owner(slot.name)
+        ids = self.texts.get(owner, (None, None))[0]
+        queries, handed = call.query.shape[2], call.key.shape[2]
+        cross = bool(CROSS.search(slot.name)) or getattr(call.module, "is_cross_attention", False)
+        cross = cross if call.cross is None else call.cross
+        extent = handed - 1 if cross else call.extent
+        if cross:
+            base = self._cross_base(slot, owner)
+        else:
+            base = self._base(slot, call, extent)
+            self.bases[owner] = base
+            slot.causal = slot.causal or _looks_back(call)
+        strand = self._strand(slot, call, cross, base)
+        if strand.steps and not cross and base == strand.rows:
+            self._follow(slot.name, strand, call.key[:, :, extent - queries])
+        again = cross and bool(strand.steps)
+        fresh = handed if not strand.steps else queries
+        new = slice(0, extent + 1) if fresh == handed else slice(extent + 1 - queries, extent + 1)
+        step = Step(
+            query=self._keep(_evened(call), slot),
+            key=None if again else self._keep(_part(call.key, new), slot),
+            value=None if again or not self.values or call.value is None else self._keep(_part(call.value, new), slot),
+            mask=call.mask, bias=_of_heads(call.bias, self.heads), handed=handed, base=base,
+            shift=0 if cross else base + queries - 1 - extent,
+            ids=ids if ids is not None and tuple(ids.shape) == (call.query.shape[0], queries) else None,
+        )  # fmt: skip
+        strand.add(step)
+        if not cross:
+            strand.tail = call.key[:, :, extent].detach().clone()
+        if cross and strand.source_ids is None:
+            strand.source_ids = self._source_ids(owner, handed, call.query.shape[0])
+        self.latest[id(call.module)] = step
+        self._await_gradient(step, call)
+
+    def _strand(self, slot: Slot, call: Call, cross: bool, base: int) -> Strand:
+        """The strand that a call goes on with, or a new one."""
+        last = slot.strands[-1] if slot.strands else None
+        same = last is not None and last.cross == cross and last.batch == call.query.shape[0]
+        if same and last is not None and 0 < base <= last.rows:
+            return last
+        if last is not None and self.generating and last.episode == self.episode and base == 0 and slot.causal | cross:
+            slot.strands.pop()  # generate() without a cache: the whole text again, and one token more
+        sinks = _sinks(call.sinks, self.heads)
+        slot.strands.append(Strand(call.scale, call.softcap, sinks, cross, episode=self.episode))
+        return slot.strands[-1]
+
+    def _base(self, slot: Slot, call: Call, extent: int) -> int:
+        """Where the first query stands among all keys of its text, those included that a cache no longer hands over."""
+        queries, handed = call.query.shape[2], call.key.shape[2]
+        base = 0 if queries == handed else max(0, extent + 1 - queries)
+        last = slot.strands[-1] if slot.strands else None
+        if last is not None and 0 < base < last.rows and last.ends_with(call.key[:, :, extent - queries]):
+            return last.rows  # a window has moved on, and with it the first key
+        return base
+
+    def _cross_base(self, slot: Slot, owner: str) -> int:
+        if owner in self.bases:
+            return self.bases[owner]
+        return slot.strands[-1].rows if self.generating and slot.strands else 0
+
+    def _follow(self, name: str, strand: Strand, before: Tensor) -> None:
+        """Whether a step's keys go on from those of the step before it; looked at when the watch ends."""
+        torn = strand.torn_from(before)
+        if torn is not None:
+            self.torn[name] = self.torn[name] | torn if name in self.torn else torn
+
+    def _keep(self, tensor: Tensor, slot: Slot) -> Any:
+        if self.heads is not None:
+            tensor = _heads_of(tensor, self.heads, slot)
+        kept = self.place.keep(tensor)
+        if isinstance(kept, Tensor) and not kept.is_inference():
+            self.versions.append((slot.name, kept, kept._version))
+        return kept
+
+    def _await_gradient(self, step: Step, call: Call) -> None:
+        if self.gradients and call.result is not None and call.output is not None and call.result.requires_grad:
+            turned = call.way not in ("sdpa", "own")  # transformers' functions give (B, Q, H, V)
+            learn = partial(self._learn_gradient, step, tuple(call.output.shape), turned)
+            call.result.register_hook(learn)  # type: ignore[no-untyped-call]
+
+    def _learn_gradient(self, step: Step, shape: tuple[int, ...], turned: bool, gradient: Tensor) -> None:
+        self.calls += 1
+        kept = gradient.detach()
+        kept = kept.transpose(1, 2) if turned else kept.reshape(shape)
+        step.gradient[:] = [self.place.keep(kept if self.heads is None else kept[:, self.heads])]
+
+    def owner(self, name: str) -> str:
+        """The innermost module around a layer that was given token ids: one inside it may be given them embedded."""
+        around = [owner for owner in self.texts if not owner or name == owner or name.startswith(owner + ".")]
+        given = [owner for owner in around if self.texts[owner][0] is not None]
+        return max(given or around, key=len, default="")
+
+    def _source_ids(self, owner: str, keys: int, batch: int) -> Tensor | None:
+        for other, (ids, _) in reversed(self.texts.items()):
+            if other != owner and ids is not None and ids.shape[1] == keys and batch % len(ids) == 0:
+                return ids.repeat_interleave(batch // len(ids), dim=0)
+        return None
+
+    # -- whether it is right
+
+    def _check(self, name: str, call: Call) -> None:
+        """Whether the output follows from what was seen: looked at when the watch ends, so nobody waits for a GPU."""
+        kind: tuple[Any, ...] = (type(call.module), call.way, type(call.mask), type(call.bias), call.sinks is None)
+        if kind in self.checks:
+            return
+        if math.prod(call.query.shape[:3]) * call.key.shape[2] <= SMALL:
+            self._compare((*kind, name), name, call)
+        elif kind in self.unchecked:  # the second of its kind: by now a GPU has enough to do not to notice
+            del self.unchecked[kind]
+            self._compare(kind, name, call)
+        else:
+            self.unchecked[kind] = (name, call)
+
+    def _compare(self, kind: Any, name: str, call: Call) -> None:
+        if kind not in self.checks and (found := mismatch(call)) is not None:
+            self.checks[kind] = (name, *found)
+
+    def finish(self) -> None:
+        """When the watch ends without an exception: anything that was not seen, or not understood, is said here."""
+        for name, kept, version in self.versions:
+            if kept._version != version:
+                raise WatchError(
+                    f"the model wrote over the queries or keys of {name} after using them; watch it with to='cpu', "
+                    "which copies them at once."
+                )
+        self.versions.clear()
+        if not self.strict:
+            self.unchecked.clear()
+            return
+        while self.unchecked:
+            kind, (name, call) = self.unchecked.popitem()
+            self._compare(kind, name, call)
+        for name, apart, rounding in self.checks.values():
+            if float(apart) > rounding:
+                raise WatchError(
+                    f"{self.family}: the output of {name} does not follow from the queries and keys it was called "
+                    f"with (off by {float(apart):.2g} of the largest value). This family does something with its "
+                    "attention that Regard does not know. regard.watch(model, strict=False) records it all the same."
+                )
+        for name, torn in self.torn.items():
+            if bool(torn):
+                raise WatchError(
+                    f"{self.family}: the keys that {name} was handed do not go on from those of the step before: they "
+                    "hold a second text as well, or a cache has rounded them. Its map of the steps together would be "
+                    "wrong; watch one forward over the whole text instead."
+                )
+        self._require_all()
+        if self.forwards and not self.slots and self.chosen is None:
+            raise WatchError(
+                f"{self.family}: the model ran, and no attention was seen in it: {type(self.model).__name__} calls "
+                "neither transformers' attention interface nor torch's attention functions. If it mixes its tokens "
+                "in another way (convolution, Fourier, a state space), there is no map to record."
+            )
+
+    def _require_all(self) -> None:
+        seen = {slot.name for slot in self.slots.values()}
+        ran = {self.names[key]: module for key, module in self.ran.items()}
+        unseen = [name for name in ran if not any(related(name, other) for other in seen)]
+        if self.chosen is not None:
+            unseen = [name for name in unseen if any(related(name, other) for other in self.chosen)]
+        if not unseen:
+            return
+        kinds = ", ".join(sorted({type(ran[name]).__name__ for name in unseen}))
+        some = f"{len(unseen)} of {len(unseen) + len(seen)} attention layers" if seen else "attention"
+        raise WatchError(
+            f"{self.family}: {some} could not be seen: {kinds} (the first is {unseen[0]}) computes it by itself, "
+            "neither through transformers' attention interface nor through torch's attention functions. "
+            + ("regard.watch(model, strict=False) records the others. " if seen else "")
+            + "If the family has another implementation (attn_implementation='sdpa'), load the model with that."
+        )
+
+    @property
+    def family(self) -> str:
+        """The model's family, as its configuration or its class names it."""
+        config = getattr(self.model, "config", None)
+        return getattr(config, "model_type", None) or type(self.model).__name__
+
+
+def _head(head: Any) -> int:
+    if isinstance(head, bool) or not isinstance(head, int) or head < 0:
+        raise OptionError(f"head {head!r}; heads are numbered from 0.")
+    return head
+
+
+def _heads_of(tensor: Tensor, heads: list[int], slot: Slot) -> Tensor:
+    """Some heads of the queries, or the keys that serve them."""
+    missing = [head for head in heads if head >= slot.heads]
+    if missing:
+        raise OptionError(f"head {missing[0]} of {slot.heads} in {slot.name}; choose 0 to {slot.heads - 1}.")
+    return tensor[:, [head * tensor.shape[1] // slot.heads for head in heads]]
+
+
+def _sinks(sinks: Tensor | None, heads: list[int] | None) -> Any:
+    if sinks is None:
+        return None
+    return sinks.detach().clone() if heads is None else sinks.detach()[heads]
+
+
+def _of_heads(bias: Bias | None, heads: list[int] | None) -> Bias | None:
+    numbers = getattr(bias, "numbers", None)
+    if bias is None or heads is None or numbers is None or numbers.shape[1] == 1:
+        return bias
+    return replace(bias, numbers=numbers[:, heads])  # type: ignore[type-var]
+
+
+def _evened(call: Call) -> Tensor:
+    """The queries, with 0 for rows that looked at all keys alike: q·k is then the same for all."""
+    if call.even is None:
+        return call.query
+    return call.query.masked_fill(call.even[:, None, :, None], 0.0)
+
+
+def _part(tensor: Tensor, places: slice) -> Tensor:
+    """Some keys; copied, since a cache may write over what is not its own."""
+    if places.start == 0 and places.stop >= tensor.shape[2]:
+        return tensor
+    return tensor[:, :, places].clone()
+
+
+def _looks_back(call: Call) -> bool:
+    """Whether a self-attention is a decoder's: by its mask, or, where one row has none to show, by its module."""
+    if _has_causal(call.mask):
+        return True
+    if isinstance(call.mask, Ranges):
+        queries, keys = call.query.shape[2], call.key.shape[2]
+        last = call.mask.last.reshape(-1, queries)
+        behind = last <= torch.arange(keys - queries, keys, device=last.device)
+        behind = behind if call.even is None else behind | call.even
+        return queries > 1 and bool(behind.all())
+    return call.query.shape[2] == 1 and bool(getattr(call.module, "is_causal", False))
+
+
+def _has_causal(mask: Mask | None) -> bool:
+    if isinstance(mask, Both):
+        return _has_causal(mask.one) or _has_causal(mask.other)
+    return isinstance(mask, Causal)
