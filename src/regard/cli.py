@@ -5,7 +5,8 @@
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +19,9 @@ from .errors import FileError, OptionError, RegardError
 # Click's own class, which Typer carries under different names from version to version.
 UsageError: Any = typer.BadParameter.__bases__[0]
 
+EXPLAIN = 'regard explain "我 喜欢 学习 AI 技术"'
+SEE = 'regard see "The cat sat on the mat"'
+HEADS = 'regard heads "The cat sat on the mat"'
 DRAWN_WIDTH = 4  # numbers of a word's vector that no file gives
 
 app = typer.Typer(
@@ -52,6 +56,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _complain(str(error), 2 if isinstance(error, OptionError) else 1)
     except typer.Abort:
         return 130
+    except MemoryError:
+        return _complain("out of memory; give a shorter text, or a smaller model.", 1)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try once more on its way out
         seen_enough = isinstance(error, BrokenPipeError)
@@ -111,9 +117,9 @@ def explain(
     from .text.vectors import draw, load
     from .text.words import split
 
-    words = split(_text(text))
+    words = split(_text(text, example=EXPLAIN))
     if not words:
-        raise OptionError('the text has no words; give some, as in: regard explain "我 喜欢 学习 AI 技术"')
+        raise OptionError(f"the text has no words; give some, as in: {EXPLAIN}")
     table = draw(words, DRAWN_WIDTH, seed) if vectors is None else load(vectors, words)
     steps = work_out(words, table, mask=mask.value, heads=heads, d_k=d_k, seed=seed)
     if as_json:
@@ -122,26 +128,225 @@ def explain(
         _print_steps(steps, "" if vectors is None else str(vectors))
 
 
-def _print_steps(steps: Any, source: str) -> None:
+Text_ = Annotated[
+    list[str] | None,
+    typer.Argument(help='The text, as in "The cat sat on the mat"; "-" or nothing reads standard input.'),
+]
+ModelName = Annotated[
+    str, typer.Option("--model", metavar="NAME", help="encoder (built in), minilm, smollm2, a folder, or a hub name.")
+]
+TextFile = Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Read the text from a file.")]
+LayerNumber = Annotated[int | None, typer.Option("--layer", metavar="N", help="Which layer, counted from 0.")]
+HeadNumber = Annotated[int | None, typer.Option("--head", metavar="N", help="Which head of it, counted from 0.")]
+Words = Annotated[bool, typer.Option("--words", help="Put pieces together to words.")]
+Pair = Annotated[
+    str | None, typer.Option("--pair", metavar="TEXT", help="A second text: shown is how one looks at the other.")
+]
+PlotFile = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: a .png, .svg or .pdf.")]
+SaveFile = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Keep the record, for regard open.")]
+Json = Annotated[bool, typer.Option("--json", help="Numbers instead of a picture.")]
+
+
+@app.command()
+def see(
+    text: Text_ = None, *, model: ModelName = "encoder", file: TextFile = None, layer: LayerNumber = None,
+    head: HeadNumber = None, words: Words = False, pair: Pair = None,
+    generate: Annotated[int, typer.Option(metavar="N", help="Let the model write N tokens, and see those too.")] = 0,
+    save: SaveFile = None, plot: PlotFile = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """See what each token of a text looks at, in a model as it runs.
+
+    regard see "The cat sat on the mat" --model minilm --layer 3 --head 5 --plot cat.png
+    """
+    if generate < 0:
+        raise OptionError(f"--generate is {generate}; it is a number of tokens to write.")
+    if pair is not None and not pair.strip():
+        raise OptionError("--pair has no words; it is a second text.")
+    _require_places(plot, save)
+    subject, seen = _look(model, _given(text, file, example=SEE), pair=pair, generate=generate)
+    _show(
+        seen.record, model=subject.name, wrote=seen.wrote, layer=layer, head=head, words=words, pair=pair is not None,
+        plot=plot, save=save, as_json=as_json,
+    )  # fmt: skip
+
+
+@app.command("open")
+def open_(
+    file: Annotated[Path, typer.Argument(help="A record that was saved.", show_default=False)], *,
+    layer: LayerNumber = None, head: HeadNumber = None, words: Words = False, plot: PlotFile = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Look at a record that was saved, of any length.
+
+    regard open run.regard --layer 3 --head 5
+    """
+    from .record.file import open as open_record
+
+    _require_places(plot)
+    record = open_record(file)
+    _show(record, model=record.model or str(file), layer=layer, head=head, words=words, plot=plot, as_json=as_json)
+
+
+@app.command()
+def heads(
+    text: Text_ = None, *, model: ModelName = "encoder", file: TextFile = None,
+    everything: Annotated[bool, typer.Option("--all", help="A row for every head.")] = False,
+    sort: Annotated[str | None, typer.Option(metavar="MEASURE", help="A row for every head, the best first.")] = None,
+    top: Annotated[int, typer.Option(metavar="N", help="How many rows.", show_default="all")] = 0,
+    plot: PlotFile = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """What the heads of a model do with a text: entropy, distance, previous token, induction, sink and more.
+
+    regard heads --model smollm2 --file story.txt --sort induction --top 10
+    """
+    from .record.measures import head_table
+    from .view import table
+
+    _require_places(plot)
+    subject, seen = _look(model, _given(text, file, example=HEADS))
+    with _waiting("measuring the heads"):
+        found = head_table(seen.record)
+    chosen = {"model": subject.name, "sort": sort, "top": top}
+    drawing = table.render(found, **chosen) if everything or sort or top else table.render_best(found, model=model)
+    told = table.as_json(found, **chosen) if as_json else {}
+    if plot is not None:
+        from .view.sheet import plot_spread
+
+        with _waiting(f"drawing {plot}"):
+            plot_spread(seen.record, plot)
+    if as_json:
+        print(json.dumps(told, allow_nan=False))
+    else:
+        _print(drawing)
+        _tell_files(plot)
+
+
+def _look(model: str, text: str, **options: Any) -> Any:
+    """A model and what it made of a text."""
+    from .see import is_here, load
+
+    watched = sys.stderr is not None and sys.stderr.isatty()
+    if is_here(model) or not watched:
+        os.environ.setdefault("TQDM_DISABLE", "1")  # what is fetched has bars of its own; all else has ours
+    with _waiting(f"loading {model}") if is_here(model) else nullcontext():
+        subject = load(model)
+    with _waiting(f"{model} reads"):
+        return subject, subject.look(text, **options)
+
+
+def _show(
+    record: Any, *, model: str, wrote: str | None = None, layer: int | None, head: int | None, words: bool,
+    pair: bool = False, plot: Path | None, save: Path | None = None, as_json: bool,
+) -> None:  # fmt: skip
+    """What was chosen of a record: kept, drawn, and printed."""
+    from .view import seen
+
+    choice = seen.choose(record, layer, head, words=words, pair=pair)
+    if save is not None:
+        with _waiting(f"writing {save}"):
+            record.save(save)
+    if plot is not None:
+        from .view import sheet
+
+        with _waiting(f"drawing {plot}"):
+            if head is not None or words or pair:
+                sheet.plot_choice(choice, plot, title=model)
+            else:
+                sheet.plot(record, plot, layer=layer)
+    if as_json:
+        said = layer is not None or words or pair
+        print(json.dumps(seen.as_json(record, choice if said else None, model=model, wrote=wrote), allow_nan=False))
+    else:
+        _print(seen.render(record, choice, model=model, wrote=wrote))
+        _tell_files(plot, save)
+
+
+def _require_places(plot: Path | None, save: Path | None = None) -> None:
+    """Say what is wrong with the name of a file before a model is loaded for it."""
+    if plot is not None:
+        from .view.picture import KINDS
+        from .view.plot import heat_map  # noqa: F401  says what is missing, where plots cannot be drawn
+
+        if plot.suffix.removeprefix(".").lower() not in KINDS:
+            raise OptionError(f"{plot} says no kind of picture; let it end in .{', .'.join(KINDS)}.")
+    for file in (plot, save):
+        if file is not None and file.is_dir():
+            raise FileError(f"cannot write {file}: it is a folder; name a file.")
+        if file is not None and not file.absolute().parent.is_dir():
+            raise FileError(f"cannot write {file}: there is no folder {file.absolute().parent}; make it first.")
+
+
+def _tell_files(plot: Path | None, save: Path | None = None) -> None:
+    """Which files were written."""
+    from .view.labels import printable
+
+    if plot is not None:
+        print(f"drawn: {printable(str(plot))}")
+    if save is not None:
+        print(f"kept: {printable(str(save))}, for regard open")
+
+
+@contextmanager
+def _waiting(what: str) -> Iterator[None]:
+    """Something that may take more than a second: a sign of life, where somebody watches."""
     from rich.console import Console
 
+    from .view.labels import printable
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(f"{printable(what)} …"):
+        yield
+
+
+def _print(drawing: Any) -> None:
+    from rich.console import Console
+
+    Console(highlight=False, markup=False, emoji=False).print(drawing)
+
+
+def _print_steps(steps: Any, source: str) -> None:
     from .view.steps import render
 
-    Console(highlight=False, markup=False, emoji=False).print(render(steps, source))
+    _print(render(steps, source))
 
 
-def _text(parts: list[str] | None) -> str:
-    """The text of the arguments, or of standard input where there are none or "-"."""
+def _text(parts: list[str] | None, file: Path | None = None, *, example: str) -> str:
+    """The text of the arguments, of a file, or of standard input where there are none or "-"."""
+    if file is not None:
+        if parts:
+            raise OptionError(f"there is a text and a file, {file}; give one of them.")
+        return _read(file)
     if parts and parts != ["-"]:
         text = " ".join(parts)
         if any("\ud800" <= sign <= "\udfff" for sign in text):
             raise OptionError("the text is not UTF-8.")
         return text
     if sys.stdin is None or (not parts and sys.stdin.isatty()):
-        raise OptionError('there is no text; give one, as in: regard explain "我 喜欢 学习 AI 技术"')
+        raise OptionError(f"there is no text; give one, as in: {example}")
+    return _decoded(sys.stdin.buffer.read(), "standard input")
+
+
+def _given(parts: list[str] | None, file: Path | None, *, example: str) -> str:
+    """A text that has something in it."""
+    text = _text(parts, file, example=example)
+    if not text.strip():
+        raise OptionError(f"the text has no words; give some, as in: {example}")
+    return text
+
+
+def _read(file: Path) -> str:
     try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
+        content = file.read_bytes()
+    except OSError as error:
+        raise FileError(f"cannot read {file}: {error.strerror or error}.") from None
+    return _decoded(content, str(file))
+
+
+def _decoded(content: bytes, name: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FileError(
-            f"standard input is not UTF-8 text: byte {error.start} is 0x{error.object[error.start]:02x}."
-        ) from None
+        raise FileError(f"{name} is not UTF-8 text: byte {error.start} is 0x{content[error.start]:02x}.") from None

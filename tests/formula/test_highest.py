@@ -9,7 +9,7 @@ from regard.formula.problem import Problem
 from tests import reference
 from tests.formula.conftest import numbers
 
-N_Q, N_K = 16, 24
+N_Q, N_K = 10, 15
 MASKS = {
     "none": None,
     "causal": masks.causal(),
@@ -22,7 +22,7 @@ def drawn(rng):
     return query, key, rng.normal(size=4).astype(np.float32)
 
 
-@pytest.mark.parametrize(("name", "count"), [*((name, 10) for name in MASKS), *(("causal", n) for n in (1, N_K + 5))])
+@pytest.mark.parametrize(("name", "count"), [*((name, 4) for name in MASKS), *(("causal", n) for n in (1, N_K + 5))])
 def test_the_highest_of_the_map(library, rng, small_tiles, name, count):
     query, key, sinks = drawn(rng)
     mask = MASKS[name]
@@ -45,7 +45,7 @@ def test_the_highest_of_the_map(library, rng, small_tiles, name, count):
     assert all(len(set(row[row >= 0])) == (row >= 0).sum() for row in keys.reshape(-1, count))  # no key twice
 
 
-@pytest.mark.parametrize("rows", [range(4, 13), range(15, 16)])
+@pytest.mark.parametrize("rows", [range(2, 8), range(9, 10)])
 def test_some_rows_and_their_log_sum_exp(library, rng, small_tiles, rows):
     query, key, _ = drawn(rng)
     problem = Problem.of(library(query), library(key), masks.causal())

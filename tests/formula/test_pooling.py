@@ -11,18 +11,18 @@ from regard.formula.problem import Problem
 from tests import reference
 from tests.formula.conftest import numbers
 
-N_Q, N_K = 16, 24
+N_Q, N_K = 10, 15
 MASKS = {
     "none": None,
     "nothing allowed": masks.padding([0, 3]),
-    "mixed": masks.causal() & masks.padding([19, 24]) | masks.global_tokens([2]),
+    "mixed": masks.causal() & masks.padding([12, 15]) | masks.global_tokens([2]),
 }
 EDGES = {
-    "even": (even_edges(range(N_Q), 4), even_edges(range(N_K), 8)),
-    "uneven": ([0, 1, 12, 13, 16], [0, 4, 5, 20, 24]),
+    "even": (even_edges(range(N_Q), 5), even_edges(range(N_K), 5)),
+    "uneven": ([0, 1, 8, 10], [0, 3, 4, 12, 15]),
     "one group": ([0, N_Q], [0, N_K]),
     "every weight": (list(range(N_Q + 1)), list(range(N_K + 1))),
-    "a part": ([3, 6, 15], [4, 5, 17, 22]),
+    "a part": ([2, 4, 9], [3, 4, 11, 14]),
 }
 
 

@@ -90,7 +90,7 @@ def test_any_number_of_words(size):
     words = [f"word{place}" for place in range(size)]
     lines = lines_of(printed(render(steps_of(words))))
     assert len(lines) < 180
-    assert any("more rows" in line for line in lines) == (size > 12)
+    assert any("more row" in line for line in lines) == (size > 12)
 
 
 @pytest.mark.parametrize("show", [printed, coloured])

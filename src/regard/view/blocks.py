@@ -97,7 +97,8 @@ def table(
 
 def left_out(rows: int, columns: int = 0) -> Block:
     """A line that says how much of a table is not shown; no line where all of it is."""
-    counts = [f"{count} more {axis}" for count, axis in ((rows, "rows"), (columns, "columns")) if count > 0]
+    axes = ((rows, "row"), (columns, "column"))
+    counts = [f"{count} more {axis}{'s' * (count > 1)}" for count, axis in axes if count > 0]
     return [Text(f"… {' and '.join(counts)}", FAINT)] if counts else []
 
 

@@ -54,13 +54,14 @@ class Map:
         return float(np.max(self.weights, initial=0.0, where=np.isfinite(self.weights)))
 
     def highest(self, row: int, top: int) -> list[int]:
-        """The keys with the highest weights in a row, the highest first, none of them 0.
+        """The keys with the highest weights in a row, the highest first, none of them 0.0% but the very highest.
 
         One key more than `top` is taken too: saying "and 1 other" would need as much room.
         """
         order = np.argsort(-self.weights[row], kind="stable")
         order = order[self.weights[row, order] != 0]
-        return [int(key) for key in (order if len(order) <= top + 1 else order[:top])]
+        told = [int(key) for place, key in enumerate(order) if place == 0 or not _is_little(self.weights[row, key])]
+        return told if len(order) <= top + 1 else told[:top]
 
 
 def render(
@@ -104,7 +105,8 @@ def render_bars(
 ) -> Drawing:
     """For each query the keys it attends to, the highest first, as bars with per cents, all on one scale.
 
-    The `top` highest are shown, and what the others add up to. Weights of 0 are not shown.
+    The `top` highest are shown, and what the others add up to; among those are all that would read 0.0%. Weights of
+    exactly 0 are not counted.
     """
     whole, top, most = Map.of(weights, queries, keys), _at_least(1, top, "top"), _at_least(1, most, "most")
     shown = Map(whole.weights[:most], whole.queries[:most], whole.keys)
@@ -196,7 +198,8 @@ def _bars(shown: Map, row: int, top: int, width: int) -> Block:
     others = np.count_nonzero(weights) - len(highest)
     if others:
         rest = float(weights.sum() - weights[highest].sum())
-        lines.append([Text(), Text(f"and {others} others", FAINT), Text(_per_cent(rest), FAINT)])
+        counted = f"and {others:,} other{'s' if others > 1 else ''}"
+        lines.append([Text(), Text(counted, FAINT), Text(_per_cent(rest), FAINT)])
     # The last row is not shown: it makes all blocks equally wide, so that they stand below each other.
     lines.append([Text(" " * width), Text(" " * BAR), Text("100.0%")])
     return [Text.assemble((label(shown.queries[row], ROW_LABEL), STRONG), " looks at"), *grid(lines, "llr")[:-1]]
@@ -206,6 +209,11 @@ def _bar(weight: float, full: float) -> str:
     share = weight / full if 0 < weight <= full else 0.0  # NaN and inf have no bar
     eighths = max(int(share * BAR * 8 + 0.5), 1 if share > 0 else 0)
     return "█" * (eighths // 8) + EIGHTHS[eighths % 8]
+
+
+def _is_little(weight: float) -> bool:
+    """Whether a weight is written as 0.0%."""
+    return abs(weight) < 0.0005
 
 
 def _per_cent(weight: float) -> str:

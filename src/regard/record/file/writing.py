@@ -22,7 +22,7 @@ from .fitting import require_whole
 from .format import ARRAYS, CODES, FORMAT, LARGEST_HEADER, VERSION, dtype_name, itemsize_of, path_of
 
 PIECE = 2**26  # bytes that are brought to the host and written at a time
-WORTH_SUMMING = 2**40  # multiply-adds that `save` spends on log-sum-exps unless it is told otherwise
+WORTH_SUMMING = 2**41  # multiply-adds that `save` spends on log-sum-exps unless it is told otherwise
 
 
 def save(run: Run, path: str | os.PathLike[str], *, lse: bool | None = None) -> None:

@@ -2,7 +2,6 @@
 
 # B batch, H query heads, G key heads, Q queries, K keys, D width, V value width
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from ...formula.positions.bias import Bias, Distances
 from ...formula.positions.bias import Given as GivenBias
 from ...formula.problem import Problem, grouped_matmul
 
-__all__ = ["SMALL", "Call", "mismatch"]
+__all__ = ["SMALL", "Call", "mismatch", "sample"]
 
 SMALL = 2**20  # weights of a call up to which every head of it is checked
 ROUNDING = {torch.float16: 2e-2, torch.bfloat16: 5e-2}  # of an output, against the largest value; else 2e-3
@@ -39,6 +38,7 @@ class Call:
     sinks: Tensor | None = None  # (H,)
     cross: bool | None = None  # whether keys are of another text; None: not said
     dropped: bool = False  # whether dropout fell on the weights, so that the output is not that of the weights
+    sampled: bool = False  # whether it is only what `sample` leaves of a call
     way: Any = None  # what was called: calls of one kind are checked once
 
     @property
@@ -61,26 +61,30 @@ def mismatch(call: Call) -> tuple[Tensor, float] | None:
     and one in the middle, which a causal mask keeps from half of the keys. None where there is nothing to compare. The
     number stays on its device: nobody waits for it here.
     """
-    if call.value is None or call.output is None or call.dropped or 0 in (*call.query.shape, *call.key.shape):
+    if not _is_comparable(call):
         return None
-    if call.key.shape[1] != call.value.shape[1]:
-        return None
+    assert call.value is not None
+    assert call.output is not None
     with torch.no_grad():
-        call = call if math.prod(call.query.shape[:3]) * call.key.shape[2] <= SMALL else _sample(call)
         problem = Problem.of(
             call.query, call.key, call.mask, scale=call.scale, softcap=call.softcap, bias=call.bias, sinks=call.sinks
         )
-        queries = call.query.shape[2]
-        apart = torch.stack([_apart(call, problem, row) for row in sorted({queries // 2, queries - 1})]).amax()
-        assert call.value is not None
-        assert call.output is not None
+        output = call.output if call.sampled else _rows(call.output)
+        apart = torch.stack(
+            [_apart(call, problem, row, output[:, :, place : place + 1]) for place, row in enumerate(_two(call))]
+        )
         size = torch.where(torch.isfinite(call.value), call.value, 0.0).abs().amax().to(apart.dtype).clamp(min=1e-30)
         parts = (call.query, call.key, call.value, call.output)  # autocast computes in less than it is given
-        return apart / size, max(ROUNDING.get(part.dtype, 2e-3) for part in parts)
+        return apart.amax() / size, max(ROUNDING.get(part.dtype, 2e-3) for part in parts)
 
 
-def _sample(call: Call) -> Call:
-    """The first text, and the heads that its first keys serve: all heads go the same way, and one is enough."""
+def sample(call: Call) -> Call:
+    """As much of a call as is needed to compare it later, and no more memory than that.
+
+    The first text, and the heads that its first keys serve: all heads go the same way, and one is enough.
+    """
+    if not _is_comparable(call):
+        return replace(call, value=None, output=None, result=None)
     assert call.value is not None
     assert call.output is not None
     shape = (*call.query.shape[:3], call.key.shape[2])
@@ -91,13 +95,30 @@ def _sample(call: Call) -> Call:
     if isinstance(bias, (Distances, GivenBias)):
         bias = replace(bias, numbers=bias.numbers[:1, :served])
     return replace(
-        call, query=call.query[:1, :served], key=call.key[:1, :1], value=call.value[:1, :1],
-        output=call.output[:1, :served], mask=mask, bias=bias, even=None if call.even is None else call.even[:1],
-        sinks=None if call.sinks is None else call.sinks[:served],
+        call, query=call.query[:1, :served].detach(), key=call.key[:1, :1].detach(),
+        value=call.value[:1, :1].detach().clone(), output=_rows(call.output[:1, :served].detach()), result=None,
+        mask=mask, bias=bias, even=None if call.even is None else call.even[:1],
+        sinks=None if call.sinks is None else call.sinks[:served], sampled=True,
     )  # fmt: skip
 
 
-def _apart(call: Call, problem: Problem, row: int) -> Tensor:
+def _is_comparable(call: Call) -> bool:
+    if call.value is None or call.output is None or call.dropped or 0 in (*call.query.shape, *call.key.shape):
+        return False
+    return call.key.shape[1] == call.value.shape[1]
+
+
+def _two(call: Call) -> list[int]:
+    """The queries whose outputs are compared: the middle one, and the last."""
+    return [call.query.shape[2] // 2, call.query.shape[2] - 1]
+
+
+def _rows(output: Tensor) -> Tensor:
+    """Those two of an output.   (B, H, Q, V) -> (B, H, 2, V)"""
+    return torch.stack((output[:, :, output.shape[2] // 2], output[:, :, -1]), dim=2)
+
+
+def _apart(call: Call, problem: Problem, row: int, output: Tensor) -> Tensor:
     """How far one query's output is from what follows from its scores; a query that sees no key is not looked at."""
     scores = problem.scores(slice(row, row + 1))
     if call.even is not None:
@@ -109,7 +130,6 @@ def _apart(call: Call, problem: Problem, row: int) -> Tensor:
         scores = torch.cat((scores, sinks.expand(*scores.shape[:-1], 1)), dim=-1)
     weights = softmax(scores)[..., : call.key.shape[2]]
     assert call.value is not None
-    assert call.output is not None
     expected = grouped_matmul(torch, weights, call.value.to(weights.dtype))
-    apart = (expected - call.output[:, :, row : row + 1].to(expected.dtype)).abs()
+    apart = (expected - output.to(expected.dtype)).abs()
     return torch.where(seen & torch.isfinite(apart), apart, 0.0).amax()

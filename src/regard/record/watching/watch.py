@@ -19,7 +19,7 @@ from ...formula.masks.places import Causal, Ranges
 from ...formula.positions import Bias
 from ..record import Run
 from . import registry
-from .calls import SMALL, Call, mismatch
+from .calls import SMALL, Call, mismatch, sample
 from .modules import chosen_modules, refuse_compiled, related, traits
 from .places import place
 from .runs import runs_of
@@ -62,7 +62,7 @@ class Watch(registry.Observer):
         self.depth = 0  # of the model's own forward
         self.ran: dict[int, nn.Module] = {}  # modules that look like attention and did run
         self.checks: dict[Any, tuple[str, Tensor, float]] = {}
-        self.unchecked: dict[Any, tuple[str, Call]] = {}  # by kind, the first call of it, until a second comes
+        self.unchecked: dict[Any, tuple[str, Call]] = {}  # by kind, the latest large call of it
         self.versions: list[tuple[str, Tensor, int]] = []
         self.texts: dict[str, tuple[Tensor | None, Tensor | None]] = {}  # owner of token ids -> ids, segments
         self.bases: dict[str, int] = {}  # owner -> where the rows of its latest call begin
@@ -91,11 +91,11 @@ class Watch(registry.Observer):
             if module is None or id(module) in self.modules:
                 continue
             self.modules.add(id(module))
-            if module._modules:
-                waiting += module._modules.values()
-            self.kinds.add(type(module))
-            known = traits(type(module))
-            if known.scripted or "_compiled_call_impl" in vars(module) or "_orig_mod" in module._modules:
+            state, kind = module.__dict__, type(module)
+            self.kinds.add(kind)
+            waiting += state["_modules"].values()
+            known = traits(kind)
+            if known.scripted or "_compiled_call_impl" in state or "_orig_mod" in state["_modules"]:
                 refuse_compiled(next(name for name, one in self.model.named_modules() if one is module), module)
             if known.matters:
                 self.noted.append(module)
@@ -283,15 +283,11 @@ class Watch(registry.Observer):
     def _check(self, name: str, call: Call) -> None:
         """Whether the output follows from what was seen: looked at when the watch ends, so nobody waits for a GPU."""
         kind: tuple[Any, ...] = (type(call.module), call.way, type(call.mask), type(call.bias), call.sinks is None)
-        if kind in self.checks:
-            return
         if math.prod(call.query.shape[:3]) * call.key.shape[2] <= SMALL:
             self._compare((*kind, name), name, call)
-        elif kind in self.unchecked:  # the second of its kind: by now a GPU has enough to do not to notice
-            del self.unchecked[kind]
-            self._compare(kind, name, call)
         else:
-            self.unchecked[kind] = (name, call)
+            # The latest of its kind, when the watch ends: by then a GPU has enough to do not to notice.
+            self.unchecked[kind] = (name, sample(call))
 
     def _compare(self, kind: Any, name: str, call: Call) -> None:
         if kind not in self.checks and (found := mismatch(call)) is not None:
@@ -312,6 +308,10 @@ class Watch(registry.Observer):
         while self.unchecked:
             kind, (name, call) = self.unchecked.popitem()
             self._compare(kind, name, call)
+        self._require_all()
+        self._require_right()  # last: from here on a GPU is waited for
+
+    def _require_right(self) -> None:
         for name, apart, rounding in self.checks.values():
             if float(apart) > rounding:
                 raise WatchError(
@@ -326,15 +326,14 @@ class Watch(registry.Observer):
                     "hold a second text as well, or a cache has rounded them. Its map of the steps together would be "
                     "wrong; watch one forward over the whole text instead."
                 )
-        self._require_all()
-        if self.forwards and not self.slots and self.chosen is None:
+
+    def _require_all(self) -> None:
+        if self.forwards and not self.slots and not self.ran and self.chosen is None:
             raise WatchError(
                 f"{self.family}: the model ran, and no attention was seen in it: {type(self.model).__name__} calls "
                 "neither transformers' attention interface nor torch's attention functions. If it mixes its tokens "
                 "in another way (convolution, Fourier, a state space), there is no map to record."
             )
-
-    def _require_all(self) -> None:
         seen = {slot.name for slot in self.slots.values()}
         ran = {self.names[key]: module for key, module in self.ran.items()}
         unseen = [name for name in ran if not any(related(name, other) for other in seen)]
