@@ -11,6 +11,7 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import regard
+import regard.record.watching.watcher as watcher
 from regard.errors import OptionError, RegardError, WatchError
 from regard.formula.masks.places import Causal, Ranges
 
@@ -379,8 +380,10 @@ def test_compiled_models():
         pass
 
 
-def test_a_layer_that_does_something_unknown_is_found_out():
+@pytest.mark.parametrize("small", [2**20, 0], ids=["every call", "a sample of large calls"])
+def test_a_layer_that_does_something_unknown_is_found_out(small, monkeypatch):
     """An attention function that halves what it gives out: the output no longer follows from queries and keys."""
+    monkeypatch.setattr(watcher, "SMALL", small)
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     def halved(*args, **kwargs):
@@ -402,9 +405,24 @@ def test_a_layer_that_does_something_unknown_is_found_out():
         del AttentionInterface._global_mapping["sdpa_halved"]
 
 
-def test_a_causal_mask_that_was_not_told_is_found_out():
+@pytest.mark.parametrize("name", ["bert", "llama", "t5", "gemma2", "gpt_oss"])
+def test_a_sample_of_large_calls_raises_no_false_alarm(name, monkeypatch):
+    monkeypatch.setattr(watcher, "SMALL", 0)
+    for padded in (False, True):
+        inputs = inputs_of(name)
+        if padded:
+            inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+            inputs["attention_mask"][0, :3] = 0
+        implementation = "eager" if name in ("gemma2", "gpt_oss") else "sdpa"
+        assert watched(make(name, implementation), inputs).layers
+
+
+@pytest.mark.parametrize("small", [2**20, 0], ids=["every call", "a sample of large calls"])
+def test_a_causal_mask_that_was_not_told_is_found_out(small, monkeypatch):
     """The last query sees the same with and without a causal mask; one in the middle does not."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    monkeypatch.setattr(watcher, "SMALL", small)
 
     def secretly(module, query, key, value, attention_mask, **kwargs):
         return sdpa_attention_forward(module, query, key, value, None, **{**kwargs, "is_causal": True})

@@ -18,7 +18,7 @@ from . import own, registry
 from . import torch as torch_world
 from .ablation import Ablation
 from .modules import looks_like_attention, traits
-from .watch import Watch
+from .watcher import Watch
 
 __all__ = ["watch", "without"]
 

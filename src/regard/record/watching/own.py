@@ -15,7 +15,7 @@ from .modules import traits
 from .registry import Replacement
 from .shaping import Shaping, read_mask
 from .torch import four_axes, remembered
-from .watch import Watch
+from .watcher import Watch
 
 __all__ = ["replacements"]
 

@@ -23,7 +23,7 @@ from .projections import value_norms
 from .strands import Step, Strand
 
 if TYPE_CHECKING:
-    from .watch import Slot, Watch
+    from .watcher import Slot, Watch
 
 __all__ = ["runs_of"]
 

@@ -21,7 +21,7 @@ from .ablation import Ablation
 from .calls import Call
 from .registry import Replacement
 from .shaping import Shaping, read_mask
-from .watch import Watch
+from .watcher import Watch
 
 __all__ = ["four_axes", "remembered", "replacements", "report"]
 

@@ -23,7 +23,7 @@ from .calls import Call
 from .registry import Replacement
 from .shaping import Shaping, blinded, read_bias, read_block_mask, read_mask
 from .torch import remembered, report
-from .watch import Watch
+from .watcher import Watch
 
 __all__ = ["replacements"]
 
