@@ -138,7 +138,10 @@ ModelName = Annotated[
 TextFile = Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Read the text from a file.")]
 LayerNumber = Annotated[int | None, typer.Option("--layer", metavar="N", help="Which layer, counted from 0.")]
 HeadNumber = Annotated[int | None, typer.Option("--head", metavar="N", help="Which head of it, counted from 0.")]
-Words = Annotated[bool, typer.Option("--words", help="Put pieces together to words.")]
+Words = Annotated[
+    bool | None,
+    typer.Option("--words/--tokens", help="Put pieces together to words, or not.", show_default="words for bytes"),
+]
 Pair = Annotated[
     str | None, typer.Option("--pair", metavar="TEXT", help="A second text: shown is how one looks at the other.")
 ]
@@ -150,7 +153,7 @@ Json = Annotated[bool, typer.Option("--json", help="Numbers instead of a picture
 @app.command()
 def see(
     text: Text_ = None, *, model: ModelName = "encoder", file: TextFile = None, layer: LayerNumber = None,
-    head: HeadNumber = None, words: Words = False, pair: Pair = None,
+    head: HeadNumber = None, words: Words = None, pair: Pair = None,
     generate: Annotated[int, typer.Option(metavar="N", help="Let the model write N tokens, and see those too.")] = 0,
     save: SaveFile = None, plot: PlotFile = None, as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -173,7 +176,7 @@ def see(
 @app.command("open")
 def open_(
     file: Annotated[Path, typer.Argument(help="A record that was saved.", show_default=False)], *,
-    layer: LayerNumber = None, head: HeadNumber = None, words: Words = False, plot: PlotFile = None,
+    layer: LayerNumber = None, head: HeadNumber = None, words: Words = None, plot: PlotFile = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Look at a record that was saved, of any length.
@@ -213,7 +216,7 @@ def heads(
         from .view.sheet import plot_spread
 
         with _waiting(f"drawing {plot}"):
-            plot_spread(seen.record, plot)
+            plot_spread(seen.record, plot, title=subject.name)
     if as_json:
         print(json.dumps(told, allow_nan=False))
     else:
@@ -235,13 +238,14 @@ def _look(model: str, text: str, **options: Any) -> Any:
 
 
 def _show(
-    record: Any, *, model: str, wrote: str | None = None, layer: int | None, head: int | None, words: bool,
-    pair: bool = False, plot: Path | None, save: Path | None = None, as_json: bool,
+    record: Any, *, model: str, wrote: str | None = None, layer: int | None, head: int | None,
+    words: bool | None,    pair: bool = False, plot: Path | None, save: Path | None = None, as_json: bool,
 ) -> None:  # fmt: skip
     """What was chosen of a record: kept, drawn, and printed."""
     from .view import seen
 
-    choice = seen.choose(record, layer, head, words=words, pair=pair)
+    joined = seen.in_bytes(record) if words is None else words
+    choice = seen.choose(record, layer, head, words=joined, pair=pair)
     if save is not None:
         with _waiting(f"writing {save}"):
             record.save(save)
@@ -249,10 +253,10 @@ def _show(
         from .view import sheet
 
         with _waiting(f"drawing {plot}"):
-            if head is not None or words or pair:
+            if head is not None or pair:
                 sheet.plot_choice(choice, plot, title=model)
             else:
-                sheet.plot(record, plot, layer=layer)
+                sheet.plot(record, plot, layer=layer, words=joined, title=model)
     if as_json:
         said = layer is not None or words or pair
         print(json.dumps(seen.as_json(record, choice if said else None, model=model, wrote=wrote), allow_nan=False))

@@ -17,6 +17,7 @@ from regard.errors import OptionError, WatchError
 from regard.formula import masks
 from regard.formula.masks.places import Causal, Ranges
 from regard.model import MultiHeadAttention, SelfAttention
+from regard.record.watching import torch as torch_world
 
 B, H, N, E = 2, 4, 7, 16
 CAUSAL = torch.ones(N, N, dtype=torch.bool).triu(1)  # nn.MultiheadAttention's: True = may not attend
@@ -271,9 +272,58 @@ def test_what_a_model_writes_over_is_found_out():
             x.zero_()
             return output
 
-    model, message = Careless(), r"wrote over the queries or keys of .*; watch it with to='cpu'"
-    with pytest.raises(WatchError, match=message), regard.watch(model, strict=False):
+    model, message = Careless(), r"wrote over the queries or keys of Careless after using them; watch it with to='cpu'"
+    for mode in (torch.no_grad, torch.inference_mode):
+        with mode(), pytest.raises(WatchError, match=message), regard.watch(model, strict=False):
+            model(x(B, H, N, 4))
+        with mode(), regard.watch(model, to="cpu") as record:
+            model(x(B, H, N, 4))
+        assert bool((record.layers[0].map.queries != 0).all())
+
+
+class Masked(nn.Module):
+    def forward(self, x, mask):
+        return functional.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_a_mask_that_is_written_to_between_two_runs_is_read_anew(mode):
+    model, given = Masked(), x(B, H, N, 4)
+    with mode(), regard.watch(model) as record:
+        mask = torch.ones(N, N, dtype=torch.bool)
+        model(given, mask)
+        mask[:, 3] = False
+        model(given, mask)
+    first, second = (run.layers[0].weights() for run in record.runs)
+    assert bool((first[..., 3] > 0).all())
+    assert bool((second[..., 3] == 0).all())
+
+
+def test_a_later_run_that_does_something_unknown_is_found_out(monkeypatch):
+    class Turning(nn.Module):
+        calls = 0
+
+        def forward(self, x):
+            self.calls += 1
+            with monkeypatch.context() as patch:
+                if self.calls == 3:
+                    patch.setattr(torch_world, "SDPA", lambda *args, **kwargs: real(*args, **kwargs) / 2)
+                return functional.scaled_dot_product_attention(x, x, x)
+
+    real, model = torch_world.SDPA, Turning()
+    with torch.no_grad(), regard.watch(model):
+        model(x(B, H, N, 4)), model(x(B, H, N, 4))
+    with torch.no_grad(), pytest.raises(WatchError, match="does not follow"), regard.watch(model):
         model(x(B, H, N, 4))
+
+
+def test_a_pytorch_without_its_private_fast_paths_is_watched_all_the_same(monkeypatch):
+    monkeypatch.setattr(torch_world, "NATIVE_LAYER", None)
+    monkeypatch.delattr(torch._C, "_current_graph_task_id")
+    model = Masked()
+    with torch.no_grad(), regard.watch(model) as record:
+        model(x(B, H, N, 4), None)
+    assert record.layers[0].shape == (H, N, N)
 
 
 # ---- ablation

@@ -136,7 +136,7 @@ class TestTerminal:
         made = record(causal([[0, 0, 1, 2]], tokens))
         out = printed(seen.render(made, seen.choose(made), model="m", wrote=" cd"))
         assert "it wrote    cd\n" in out
-        assert "» c looks at" in out
+        assert "»␣c looks at" in out
         assert "»d looks at" in out
         assert "»a" not in out
         assert "the model wrote it" in out

@@ -69,7 +69,7 @@ def test_tokens_that_the_model_wrote_are_marked():
     tokens = Tokens(("a", " b", " c"), (True,) * 3, None, generated=2)
     made = record(causal([[0, 0, 1]], tokens))
     for figure in (sheet.plot(made, layer=0, head=0), sheet.plot(made, layer=0)):
-        assert labels(figure) == (["a", "␣b", "» c"], ["a", "␣b", "» c"])
+        assert labels(figure) == (["a", "␣b", "»␣c"], ["a", "␣b", "»␣c"])
 
 
 def test_a_part_of_a_pair():

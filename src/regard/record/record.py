@@ -242,14 +242,14 @@ class Record:
     def mean(
         self, layers: Iterable[int] | None = None, heads: Iterable[int] | None = None, *, kind: Kind | None = None
     ) -> Mean:
-        """The mean over chosen layers and heads (their places in `layers` and `heads`), all of them unless chosen."""
-        found = self.layers
-        of_kind = [place for place, layer in enumerate(found) if kind in (None, layer.kind)]
-        wanted = of_kind if layers is None else [_place("layer", layer, len(found)) for layer in layers]
-        chosen = []
-        for layer in (found[place] for place in wanted):
-            places = range(len(layer.heads)) if heads is None else heads
-            chosen += [layer.heads[_place("head", head, len(layer.heads))] for head in places]
+        """The mean over chosen layers and heads, by their numbers in the model; all of them unless chosen."""
+        wanted = self.of_kind(kind) if kind is not None else self.layers
+        if layers is not None:
+            wanted = tuple(_numbered("layer", number, wanted) for number in layers)
+        heads = None if heads is None else list(heads)
+        chosen: list[Head] = []
+        for layer in wanted:
+            chosen += layer.heads if heads is None else [_numbered("head", head, layer.heads) for head in heads]
         if not chosen:
             raise OptionError("no heads are chosen; a mean needs at least one.")
         shapes = {head.shape for head in chosen}
@@ -285,10 +285,12 @@ class Record:
         return f"Record({run.model or 'a model'}, {len(run.layers)} layers{texts})"
 
 
-def _place(name: str, number: int, size: int) -> int:
-    if not -size <= number < size:
-        raise OptionError(f"{name} {number} of {size}; choose 0 to {size - 1}.")
-    return number % size
+def _numbered(name: str, number: int, among: Sequence[Any]) -> Any:
+    """The layer or head that has a number in the model."""
+    for one in among:
+        if one.index == number:
+            return one
+    raise OptionError(f"there is no {name} {number} here; there are {', '.join(str(one.index) for one in among)}.")
 
 
 def _require_names(layer: Layer) -> None:

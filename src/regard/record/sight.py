@@ -2,6 +2,7 @@
 
 # "..": nothing for one head, H for all heads of a layer; Q queries, K keys
 
+import operator
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -58,11 +59,8 @@ class Sight:
 
         The cells are as nearly equal as can be, and no smaller than one weight: a map of 5 tokens is 5 × 5 at most.
         """
-        for name, size in (("height", height), ("width", width)):
-            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-                raise OptionError(f"{name} is {size!r}; a map has at least 1 row and 1 column.")
-        row_edges = even_edges(self._rows(rows), height)
-        col_edges = even_edges(self._cols(cols), width)
+        row_edges = even_edges(self._rows(rows), _count("height", height))
+        col_edges = even_edges(self._cols(cols), _count("width", width))
         sums = self.grouped(row_edges, col_edges)
         sizes = [after - before for before, after in pairwise(col_edges)]
         return sums / Library.of(sums).asarray(sizes, dtype=sums.dtype)
@@ -73,8 +71,7 @@ class Sight:
         rows, cols: the edges of the groups, n + 1 rising numbers for n groups. Groups that are words merge the pieces
         of a word as is the custom (Clark et al. 2019): what goes to a word is added up, what comes from it is averaged.
         """
-        _require_edges("rows", rows, self.shape[-2])
-        _require_edges("cols", cols, self.shape[-1])
+        rows, cols = _edges("rows", rows, self.shape[-2]), _edges("cols", cols, self.shape[-1])
         if len(rows) < 2 or len(cols) < 2:
             return self._problem.xp.zeros((*self.shape[:-2], max(len(rows) - 1, 0), max(len(cols) - 1, 0)))
         chosen = range(rows[0], rows[-1])
@@ -84,9 +81,7 @@ class Sight:
 
     def top(self, count: int = 8, rows: slice = EVERYTHING) -> Top:
         """The keys that each query attends to most, and how much.   -> .keys and .weights, (.., rows, count)"""
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise OptionError(f"count is {count!r}; ask for at least 1 key.")
-        chosen = self._rows(rows)
+        count, chosen = _count("count", count), self._rows(rows)
         found, lse = statistics.top(self._problem, count, chosen, self._known(chosen))
         self._learn(chosen, lse)
         return found
@@ -160,7 +155,21 @@ class Sight:
         return kept["lse"]
 
 
-def _require_edges(name: str, edges: Sequence[int], size: int) -> None:
-    rising = all(before < after for before, after in pairwise(edges))
-    if edges and (not rising or edges[0] < 0 or edges[-1] > size):
+def _count(name: str, number: Any) -> int:
+    """A whole number of at least 1, NumPy's too."""
+    try:
+        size = 0 if isinstance(number, bool) else operator.index(number)
+    except TypeError:
+        size = 0
+    if size < 1:
+        raise OptionError(f"{name} is {number!r}; it must be a whole number, 1 or more.")
+    return size
+
+
+def _edges(name: str, edges: Sequence[int], size: int) -> list[int]:
+    """The edges of groups, as whole numbers that rise."""
+    found = [operator.index(edge) for edge in edges]
+    rising = all(before < after for before, after in pairwise(found))
+    if found and (not rising or found[0] < 0 or found[-1] > size):
         raise OptionError(f"the edges of the {name} must rise, from 0 at least to {size} at most.")
+    return found

@@ -201,14 +201,16 @@ def _write_numbers(axes: Axes, image: AxesImage, table: np.ndarray, sheet: Sheet
     """The weight in each cell, in black or white."""
     colours = image.to_rgba(np.ma.masked_invalid(table))
     down, right = (np.linspace(*side.edges, 2 * side.count + 1)[1::2] for side in (sheet.rows, sheet.cols))
+    peak = float(np.max(table, initial=0.0, where=np.isfinite(table)))
+    digits = 2 if peak >= 0.1 or peak == 0 else 3 if peak >= 0.01 else 4  # as many as tell the cells apart
     for (row, col), weight in np.ndenumerate(table):
         ink = _readable(colours[row, col])
         place = float(right[col]), float(down[row])
-        axes.text(*place, _number(weight), ha="center", va="center", color=ink, **sheet.style.of(8.5))
+        axes.text(*place, _number(weight, digits), ha="center", va="center", color=ink, **sheet.style.of(8.5))
 
 
-def _number(weight: float) -> str:
-    return "0" if weight == 0 else f"{weight:.2f}"
+def _number(weight: float, digits: int) -> str:
+    return "0" if weight == 0 else f"{weight:.{digits}f}"
 
 
 def _readable(colour: np.ndarray) -> str:

@@ -20,7 +20,7 @@ from .terminal import MOST, render_bars, render_table, render_top
 if TYPE_CHECKING:
     from ..record import Head, Layer, Record, Sight, Tokens
 
-__all__ = ["Choice", "Side", "as_json", "choose", "layer_at", "render"]
+__all__ = ["Choice", "Side", "as_json", "choose", "in_bytes", "layer_at", "render"]
 
 EVERYTHING = slice(None)
 WORTH_WEIGHING = 2**22  # weights of all heads together that are looked at to find the most telling one
@@ -61,7 +61,8 @@ class Side:
     def labels(self) -> list[str]:
         """What they say, with a sign before those that the model wrote itself."""
         written = len(self.tokens) if self.tokens.generated is None else self.tokens.generated
-        return [WRITTEN * (edge >= written) + text for edge, text in zip(self.edges, self.texts, strict=False)]
+        pairs = zip(self.edges, self.texts, strict=False)
+        return [WRITTEN + text.replace(" ", "␣", 1) if edge >= written else text for edge, text in pairs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +100,16 @@ def choose(
     layers = record.layers
     sight: Sight
     if layer is None and head is not None:
-        raise OptionError(f"head {head} of which layer? Give --layer too, 0 to {len(layers) - 1}.")
+        raise OptionError(
+            f"head {head} of which layer? Say the layer too, {_range([layer.index for layer in layers])}."
+        )
     if layer is None:
         told, how = _telling(record, pair)
         own, name, sight = told.layer, f"{_named(told)}, {how}", told
     else:
         own = layer_at(record, layer)
         one = None if head is None else _at("head", head, own.heads)
-        mean = record.mean(layers=[layers.index(own)])
+        mean = record.mean(layers=[own.index])
         name, sight = (f"the mean of all heads of layer {own.index}", mean) if one is None else (_named(one), one)
     if not pair:
         return Choice(sight, f"{name} ({own.kind})", Side(own.queries[0], words=words), Side(own.keys[0], words=words))
@@ -119,6 +122,12 @@ def layer_at(record: "Record", number: int | None) -> "Layer":
     """The layer with a number in the model."""
     found: Layer = _at("layer", number, record.layers)
     return found
+
+
+def in_bytes(record: "Record") -> bool:
+    """Whether tokens are bytes, as characters of other scripts are to many tokenizers; only words can be read then."""
+    texts = record.layers[0].queries[0].texts
+    return any(text.startswith("⟨") and len(text) > 1 for text in texts)
 
 
 def render(record: "Record", choice: Choice, *, model: str, wrote: str | None = None) -> Group:

@@ -79,8 +79,7 @@ def chosen_modules(model: nn.Module, layers: Iterable[int | str] | None) -> set[
     """The names of the layers that a user chose by number or by name; None: all."""
     if layers is None:
         return None
-    if isinstance(layers, (int, str)):
-        layers = [layers]
+    layers = [layers] if isinstance(layers, (int, str)) else list(layers)
     names = attention_modules(model)
     known = {name for name, _ in model.named_modules()}
     chosen = set()
@@ -89,7 +88,7 @@ def chosen_modules(model: nn.Module, layers: Iterable[int | str] | None) -> set[
             if layer not in known:
                 raise OptionError(f"the model has no module {layer!r}; its attention layers are {', '.join(names)}.")
             chosen.add(layer)
-        elif isinstance(layer, int) and -len(names) <= layer < len(names):
+        elif isinstance(layer, int) and not isinstance(layer, bool) and -len(names) <= layer < len(names):
             chosen.add(names[layer])
         else:
             raise OptionError(f"layer {layer!r} of {len(names)}; choose 0 to {len(names) - 1}, or a module's name.")

@@ -39,7 +39,7 @@ class Device(Place):
         self.device = device
 
     def keep(self, tensor: Tensor) -> Array:
-        return tensor.detach().to(self.device) if tensor.device != self.device else super().keep(tensor)
+        return tensor.detach().to(self.device, copy=True)
 
     def move(self, array: Any) -> Array:
         return array.to(self.device) if isinstance(array, Tensor) else array

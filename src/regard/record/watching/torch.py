@@ -28,8 +28,9 @@ __all__ = ["four_axes", "remembered", "replacements", "report"]
 OWN = (MultiHeadAttention, SelfAttention, Mixing)
 SDPA = functional.scaled_dot_product_attention
 MULTI_HEAD = functional.multi_head_attention_forward
-NATIVE_MULTI_HEAD = torch._native_multi_head_attention
-NATIVE_LAYER = torch._transformer_encoder_layer_fwd
+# Fast paths that PyTorch keeps to itself: where a version has none, there is nothing to see.
+NATIVE_MULTI_HEAD: Any = getattr(torch, "_native_multi_head_attention", None)
+NATIVE_LAYER: Any = getattr(torch, "_transformer_encoder_layer_fwd", None)
 
 
 def replacements(kinds: Iterable[type[nn.Module]]) -> list[Replacement]:
@@ -37,9 +38,10 @@ def replacements(kinds: Iterable[type[nn.Module]]) -> list[Replacement]:
     found: list[Replacement] = [
         (functional, "scaled_dot_product_attention", observed_sdpa),
         (functional, "multi_head_attention_forward", observed_multi_head),
-        (torch, "_native_multi_head_attention", observed_native_multi_head),
-        (torch, "_transformer_encoder_layer_fwd", observed_native_layer),
     ]
+    if NATIVE_MULTI_HEAD is not None and NATIVE_LAYER is not None:
+        found.append((torch, "_native_multi_head_attention", observed_native_multi_head))
+        found.append((torch, "_transformer_encoder_layer_fwd", observed_native_layer))
     stand_ins = {id(SDPA): observed_sdpa, id(MULTI_HEAD): observed_multi_head}
     for file in {name for kind in kinds for name in _files(kind)}:
         found += [(around, name, stand_ins[which]) for around, name, which in _taken(file, stand_ins)]
@@ -130,7 +132,6 @@ def observed_multi_head(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | Non
     return result
 
 
-@wraps(NATIVE_MULTI_HEAD)
 def observed_native_multi_head(*args: Any, **kwargs: Any) -> Any:
     """The fast path of nn.MultiheadAttention, seen."""
     result = NATIVE_MULTI_HEAD(*args, **kwargs)
@@ -143,7 +144,6 @@ def observed_native_multi_head(*args: Any, **kwargs: Any) -> Any:
     return result
 
 
-@wraps(NATIVE_LAYER)
 def observed_native_layer(*args: Any, **kwargs: Any) -> Any:
     """The fast path of nn.TransformerEncoderLayer, seen."""
     result = NATIVE_LAYER(*args, **kwargs)
@@ -226,14 +226,21 @@ def remembered(module: nn.Module, array: Any, read: Callable[[], Any]) -> Any:
     watches = [observer for observer in registry.observers(module) if isinstance(observer, Watch)]
     if not watches:
         return Shaping()
-    known = watches[0].decoded
-    for held, found in known:
-        if held is array:
+    known, version = watches[0].decoded, version_of(array)
+    for held, then, found in known:
+        if held is array and then == version is not None:
             return found
     found = read()
-    known.append((array, found))
+    known.append((array, version, found))
     del known[:-8]
     return found
+
+
+def version_of(array: Any) -> int | None:
+    """How often something was written to; None where nobody counts (tensors of inference mode)."""
+    if not isinstance(array, Tensor):
+        return 0  # a BlockMask, which is not written to
+    return None if array.is_inference() else array._version
 
 
 def four_axes(*tensors: Tensor) -> list[Tensor]:
