@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import torch
 
 from regard.formula import masks, positions, tiled
@@ -43,6 +44,17 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.fixture(params=LIBRARIES)
+def each_library(request):
+    return LIBRARIES[request.param]
+
+
+@pytest.fixture(params=["whole", "small tiles"])
+def each_tiling(request, monkeypatch):
+    if request.param == "small tiles":
+        shrink(monkeypatch)
+
+
 def case(name, library, *, seed=1, kind="decoder", layers=1, size=N, texts=WORDS):
     """A record of a few layers, and for each layer what a float64 NumPy makes of it."""
     heads, groups, terms = CASES[name]
@@ -67,17 +79,19 @@ def one_layer(library, rng, heads, groups, terms, index, kind, size, texts):
         name=f"layers.{index}.attention", kind=kind, index=index, maps=(made,), queries=(tokens,), keys=(tokens,),
         head_numbers=tuple(range(heads)),
     )  # fmt: skip
-    everything = slice(None), slice(None)
-    weights = reference.weights(
-        arrays["queries"], np.repeat(arrays["keys"], heads // groups, axis=0), scale=made.scale, softcap=made.softcap,
-        allowed=None if made.mask is None else numbers(made.mask.dense(heads, size, size, like=made.queries)),
-        bias=None if made.bias is None else numbers(made.bias.tile(*everything, made.shape, like=made.queries)),
-        sinks=None if made.sinks is None else numbers(made.sinks),
-    )  # fmt: skip
+    everything, keys = (slice(None), slice(None)), np.repeat(arrays["keys"], heads // groups, axis=0)
+    shaping = {
+        "scale": made.scale, "softcap": made.softcap,
+        "allowed": None if made.mask is None else numbers(made.mask.dense(heads, size, size, like=made.queries)),
+        "bias": None if made.bias is None else numbers(made.bias.tile(*everything, made.shape, like=made.queries)),
+    }  # fmt: skip
+    sinks = None if made.sinks is None else numbers(made.sinks)
+    weights = reference.weights(arrays["queries"], keys, sinks=sinks, **shaping)
+    lse = np.logaddexp.reduce(reference.scores(arrays["queries"], keys, **shaping), axis=-1)
     values = np.repeat(arrays["values"], heads // groups, axis=0).astype(np.float64)
     return layer, SimpleNamespace(
         weights=weights, values=values, gradients=arrays["gradients"].astype(np.float64), norms=arrays["value_norms"],
-        seeing=weights.sum(-1) > 0,
+        seeing=weights.sum(-1) > 0, lse=lse if sinks is None else np.logaddexp(lse, sinks[:, None]),
     )  # fmt: skip
 
 

@@ -22,18 +22,9 @@ from regard.record.measures import (
     value_top,
     value_weighted,
 )
-from tests.record.measures_cases import CASES, LIBRARIES, N, case, numbers, shrink
+from tests.record.measures_cases import CASES, N, case, each_library, each_tiling, numbers
 
-
-@pytest.fixture(params=LIBRARIES)
-def library(request):
-    return LIBRARIES[request.param]
-
-
-@pytest.fixture(params=["whole", "small tiles"])
-def tiles(request, monkeypatch):
-    if request.param == "small tiles":
-        shrink(monkeypatch)
+library, tiles = each_library, each_tiling  # fixtures, by the names that tests ask for them
 
 
 def dense_rollout(dense, residual, heads=slice(None)):

@@ -11,19 +11,10 @@ from regard.formula import masks, threads
 from regard.record import Layer, Record, Run, Tokens
 from regard.record import measures as m
 from regard.record.map import Map
-from tests.record.measures_cases import CASES, LIBRARIES, WORDS, N, case, shrink
+from tests.record.measures_cases import CASES, WORDS, N, case, each_library, each_tiling
 from tests.record.test_measures_flow import vars_of
 
-
-@pytest.fixture(params=LIBRARIES)
-def library(request):
-    return LIBRARIES[request.param]
-
-
-@pytest.fixture(params=["whole", "small tiles"])
-def tiles(request, monkeypatch):
-    if request.param == "small tiles":
-        shrink(monkeypatch)
+library, tiles = each_library, each_tiling  # fixtures, by the names that tests ask for them
 
 
 def by_loops(dense, texts, offset=0):
@@ -43,7 +34,8 @@ def by_loops(dense, texts, offset=0):
         own = weights[seeing]
         far = np.abs(np.arange(len(weights))[:, None] + offset - np.arange(weights.shape[-1]))
         numbers = {name: np.mean(part) for name, part in sums.items()}
-        numbers["sink"] = own[:, 0].mean()
+        first = np.flatnonzero((dense.weights > 0).any(axis=(0, 1)))[0]  # padding before it is seen by nobody
+        numbers["sink"] = own[:, first].mean()
         numbers["strongest_key"] = own.mean(0).max()
         numbers["entropy"] = -(own * np.log(np.where(own > 0, own, 1))).sum(-1).mean()
         numbers["distance"] = (weights * far).sum(-1)[seeing].mean()

@@ -11,20 +11,10 @@ from regard.formula import masks
 from regard.record import Layer, Mean, Record, Run, Tokens
 from regard.record.map import Map
 from regard.record.measures import alignment, alignment_error_rate, as_pharaoh, from_pharaoh, read_pharaoh
-from tests.record.measures_cases import LIBRARIES, shrink
+from tests.record.measures_cases import each_library, each_tiling
 
+library, tiles = each_library, each_tiling  # fixtures, by the names that tests ask for them
 GOLD = Path(__file__).parents[3] / "shared" / "data" / "word-align"
-
-
-@pytest.fixture(params=LIBRARIES)
-def library(request):
-    return LIBRARIES[request.param]
-
-
-@pytest.fixture(params=["whole", "small tiles"])
-def tiles(request, monkeypatch):
-    if request.param == "small tiles":
-        shrink(monkeypatch)
 
 
 def with_weights(*tables, rows, cols, library=np.asarray):

@@ -289,9 +289,15 @@ def test_a_silent_head_is_one_whose_part_of_the_output_matrix_is_zero(attention)
 def test_a_head_of_a_record_can_be_silenced():
     model, inputs = make("bert"), inputs_of("bert")
     record = watched(model, inputs)
-    with torch.no_grad(), regard.without(model, heads=[record.layers[1].heads[3]]), regard.watch(model) as after:
-        model(**inputs)
-    assert torch.equal(after.layers[1].weights(), record.layers[1].weights())
+    with torch.no_grad():
+        plain = model(**inputs).last_hidden_state
+        with regard.without(model, heads=[(1, 3)]):
+            expected = model(**inputs).last_hidden_state
+        with regard.without(model, heads=[record.layers[1].heads[3]]), regard.watch(model) as after:
+            cut = model(**inputs).last_hidden_state
+    assert torch.equal(cut, expected)
+    assert not torch.allclose(cut, plain)
+    assert torch.equal(after.layers[1].weights(), record.layers[1].weights())  # what it looks at is as it was
 
 
 # ---- memory

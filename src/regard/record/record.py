@@ -240,13 +240,18 @@ class Record:
         return Record([replace(run, layers=layers)])
 
     def mean(
-        self, layers: Iterable[int] | None = None, heads: Iterable[int] | None = None, *, kind: Kind | None = None
+        self,
+        layers: int | Iterable[int] | None = None,
+        heads: int | Iterable[int] | None = None,
+        *,
+        kind: Kind | None = None,
     ) -> Mean:
         """The mean over chosen layers and heads, by their numbers in the model; all of them unless chosen."""
         wanted = self.of_kind(kind) if kind is not None else self.layers
         if layers is not None:
+            layers = [layers] if isinstance(layers, int) else layers
             wanted = tuple(_numbered("layer", number, wanted) for number in layers)
-        heads = None if heads is None else list(heads)
+        heads = [heads] if isinstance(heads, int) else None if heads is None else list(heads)
         chosen: list[Head] = []
         for layer in wanted:
             chosen += layer.heads if heads is None else [_numbered("head", head, layer.heads) for head in heads]
@@ -290,7 +295,8 @@ def _numbered(name: str, number: int, among: Sequence[Any]) -> Any:
     for one in among:
         if one.index == number:
             return one
-    raise OptionError(f"there is no {name} {number} here; there are {', '.join(str(one.index) for one in among)}.")
+    known = ", ".join(str(one.index) for one in among) or "none"
+    raise OptionError(f"there is no {name} {number} here; there are {known}.")
 
 
 def _require_names(layer: Layer) -> None:

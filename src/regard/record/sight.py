@@ -6,9 +6,10 @@ import operator
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
+from numbers import Integral
 from typing import Any
 
-from ..errors import OptionError
+from ..errors import DtypeError, OptionError
 from ..formula.arrays import Array, Library
 from ..formula.pooling import even_edges
 from ..formula.problem import EVERYTHING, Problem, span
@@ -73,7 +74,7 @@ class Sight:
         """
         rows, cols = _edges("rows", rows, self.shape[-2]), _edges("cols", cols, self.shape[-1])
         if len(rows) < 2 or len(cols) < 2:
-            return self._problem.xp.zeros((*self.shape[:-2], max(len(rows) - 1, 0), max(len(cols) - 1, 0)))
+            return statistics.nothing(self._problem, max(len(rows) - 1, 0), max(len(cols) - 1, 0))
         chosen = range(rows[0], rows[-1])
         small, lse = statistics.pooled(self._problem, rows, cols, self._known(chosen))
         self._learn(chosen, lse)
@@ -81,7 +82,10 @@ class Sight:
 
     def top(self, count: int = 8, rows: slice = EVERYTHING) -> Top:
         """The keys that each query attends to most, and how much.   -> .keys and .weights, (.., rows, count)"""
-        count, chosen = _count("count", count), self._rows(rows)
+        count, chosen = min(_count("count", count), self.shape[-1]), self._rows(rows)
+        if not chosen:
+            nothing = statistics.weights(self._problem, chosen, range(count), self.log_sum_exp(rows))
+            return Top(self._problem.xp.astype(nothing, Library.of(nothing).arange(0, 1).dtype), nothing)
         found, lse = statistics.top(self._problem, count, chosen, self._known(chosen))
         self._learn(chosen, lse)
         return found
@@ -101,12 +105,12 @@ class Sight:
             kept[self._index, "received"] = statistics.received(self._problem, self.log_sum_exp())
         return kept[self._index, "received"]
 
-    def attention_from(self, rows: Sequence[int]) -> Array:
+    def attention_from(self, rows: int | Sequence[int]) -> Array:
         """What some queries, any of them, attend to, on average.   -> (.., K)"""
         found = [self.weights(slice(row, row + 1)) for row in self._places("rows", rows, self.shape[-2])]
         return sum(found[1:], start=found[0])[..., 0, :] / len(found)
 
-    def attention_to(self, cols: Sequence[int]) -> Array:
+    def attention_to(self, cols: int | Sequence[int]) -> Array:
         """How much each query attends to some keys, any of them, together.   -> (.., Q)"""
         found = [self.weights(cols=slice(col, col + 1)) for col in self._places("cols", cols, self.shape[-1])]
         return sum(found[1:], start=found[0])[..., 0]
@@ -126,10 +130,11 @@ class Sight:
     def _cols(self, cols: slice) -> range:
         return span("cols", cols, self.shape[-1])
 
-    def _places(self, name: str, places: Sequence[int], size: int) -> list[int]:
-        chosen = [place + size if place < 0 else place for place in map(int, places)]
+    def _places(self, name: str, places: int | Sequence[int], size: int) -> list[int]:
+        given = _whole(name, (places,) if isinstance(places, Integral) else places)
+        chosen = [place + size if place < 0 else place for place in given]
         if not chosen or any(not 0 <= place < size for place in chosen):
-            raise OptionError(f"{name} are {list(places)}; choose at least one, out of 0 to {size - 1}.")
+            raise OptionError(f"{name} are {given}; choose at least one, out of 0 to {size - 1}.")
         return chosen
 
     def _known(self, rows: range) -> Array | None:
@@ -166,9 +171,17 @@ def _count(name: str, number: Any) -> int:
     return size
 
 
+def _whole(name: str, places: Any) -> list[int]:
+    """Places as Python's whole numbers, whatever library they come from."""
+    try:
+        return [operator.index(place) for place in places]
+    except TypeError:
+        raise DtypeError(f"{name} are {places!r}; they must be whole numbers, as in [0, 3].") from None
+
+
 def _edges(name: str, edges: Sequence[int], size: int) -> list[int]:
     """The edges of groups, as whole numbers that rise."""
-    found = [operator.index(edge) for edge in edges]
+    found = _whole(f"the edges of the {name}", edges)
     rising = all(before < after for before, after in pairwise(found))
     if found and (not rising or found[0] < 0 or found[-1] > size):
         raise OptionError(f"the edges of the {name} must rise, from 0 at least to {size} at most.")

@@ -17,7 +17,7 @@ from ..formula.problem import Problem
 from ..formula.threads import single_threaded_blas
 from ..formula.tiled import as_slice, by_blocks, powers_of, shifted
 
-__all__ = ["Top", "log_sum_exp", "pooled", "received", "spread_of", "top", "weights"]
+__all__ = ["Top", "log_sum_exp", "nothing", "pooled", "received", "spread_of", "top", "weights"]
 
 
 def log_sum_exp(problem: Problem, rows: range) -> Array:
@@ -44,6 +44,11 @@ def _is_small(problem: Problem, rows: range, cols: range) -> bool:
     """Whether a rectangle is too little work for a second core."""
     heads = math.prod(problem.shape[:-2])
     return is_numpy_namespace(problem.xp) and heads * len(rows) * len(cols) <= 2**18
+
+
+def nothing(problem: Problem, rows: int, cols: int) -> Array:
+    """An answer without rows, or without columns, of the dtype and on the device of any other.   -> (.., R, C)"""
+    return tiled.zeros(problem, rows, cols)
 
 
 def pooled(problem: Problem, rows: Sequence[int], cols: Sequence[int], lse: Array | None) -> tuple[Array, Array]:

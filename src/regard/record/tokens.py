@@ -53,7 +53,9 @@ class Tokens:
     def span(self, segment: str | int) -> slice:
         """Where one text of a pair stands: "A" or 0, "B" or 1."""
         wanted = {"A": 0, "B": 1}.get(segment, segment) if isinstance(segment, str) else segment
-        places = [place for place, own in enumerate(self.segments or ()) if own == wanted]
-        if not places:
-            raise OptionError(f"there is no text {segment!r} here; a pair has A and B, and this record is of one text.")
-        return slice(places[0], places[-1] + 1)
+        marks = self.segments or ()
+        if wanted not in marks:
+            alone = "" if self.segments else ", and this record is of one text"
+            raise OptionError(f"there is no text {segment!r} here; a pair has A and B{alone}.")
+        first = marks.index(wanted)  # the first run of the mark: padding behind a pair is marked 0 too
+        return slice(first, next((end for end in range(first, len(marks)) if marks[end] != wanted), len(marks)))

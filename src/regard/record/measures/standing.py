@@ -38,8 +38,22 @@ def lacks_neighbour(layer: Layer, step: int) -> str | None:
 
 
 def on_first(layer: Layer) -> Floats:
-    """The mean weight on the first key.   -> (H,)"""
-    return mean_over_rows(layer, layer.weights(cols=slice(0, 1))[..., 0])
+    """The mean weight on the first key; padding before it, which nobody may see, does not count.   -> (H,)"""
+    first = _first_seen(layer)
+    return mean_over_rows(layer, layer.weights(cols=slice(first, first + 1))[..., 0])
+
+
+def _first_seen(layer: Layer) -> int:
+    """The first key that some query may see."""
+    mask, (_, queries, keys) = layer.map.mask, layer.map.shape
+    if mask is None or not queries or not keys:
+        return 0
+    for block in blocks(keys, BAND):
+        seen = mask.tile(slice(None), as_slice(block), layer.map.shape, like=layer.map.queries)
+        found = [place for place in range(len(block)) if seen.shape[-1] == 1 or bool(seen[..., place].any())]
+        if found:
+            return block.start + found[0]
+    return 0
 
 
 def on_strongest(layer: Layer) -> Floats:

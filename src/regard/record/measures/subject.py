@@ -37,8 +37,8 @@ def value_norms_of(subject: Subject) -> Array:
     norms = subject.map.value_norms
     if norms is None:
         raise OptionError(
-            f"the lengths of the values were not kept for {_name(subject)}; run it once more under "
-            "regard.watch(model, values=True)."
+            f"the lengths of the values are not known for {_name(subject)}: they were not asked for, in which case run "
+            "it once more under regard.watch(model, values=True), or no output matrix was found in this layer."
         )
     return widened(problem.xp, norms[subject.place] if isinstance(subject, Head) else norms)
 
@@ -50,7 +50,8 @@ def values_and_gradients_of(subject: Subject) -> tuple[Array, Array]:
     if missing:
         raise OptionError(
             f"{' and '.join(missing)} were not kept for {_name(subject)}; run it once more under "
-            f"regard.watch(model, gradients=True), with loss.backward() inside."
+            "regard.watch(model, gradients=True), with loss.backward() inside. (nn.MultiheadAttention has them only if "
+            "it is called with need_weights=False.)"
         )
     both = (found.values, found.gradients)
     if isinstance(subject, Head):

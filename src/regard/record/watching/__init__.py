@@ -1,6 +1,7 @@
 """A running model → its record: attention is seen where it is computed, on the path that the model takes anyway."""
 
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -64,15 +65,35 @@ def without(model: nn.Module, heads: Iterable[tuple[int | str, int] | Head]) -> 
         model(**inputs)
     """
     ablation = Ablation(model, heads)
-    fast = mha.get_fastpath_enabled()
     modules = list(model.modules())
-    with _observing(ablation, model, set(map(type, modules)), modules):
-        mha.set_fastpath_enabled(False)  # the fast path keeps its heads to itself
-        try:
-            yield
-        finally:
-            mha.set_fastpath_enabled(fast)
+    with _observing(ablation, model, set(map(type, modules)), modules), _no_fast_path():
+        yield
     ablation.finish()
+
+
+class _FastPath:
+    """How many want PyTorch's fast path off now, and what it was before the first of them came."""
+
+    lock = threading.Lock()
+    callers = 0
+    before = True
+
+
+@contextmanager
+def _no_fast_path() -> Iterator[None]:
+    """PyTorch's fast path for its own layers keeps its heads to itself. The setting is the whole process's."""
+    with _FastPath.lock:
+        if _FastPath.callers == 0:
+            _FastPath.before = mha.get_fastpath_enabled()
+            mha.set_fastpath_enabled(False)
+        _FastPath.callers += 1
+    try:
+        yield
+    finally:
+        with _FastPath.lock:
+            _FastPath.callers -= 1
+            if _FastPath.callers == 0:
+                mha.set_fastpath_enabled(_FastPath.before)
 
 
 @contextmanager
@@ -98,10 +119,10 @@ def _replacements(model: nn.Module, kinds: set[type[nn.Module]], noted: list[nn.
 def _hook(watcher: Watch) -> None:
     """Hooks that tell when the model's forward begins and ends, what tokens are read, and which layers run.
 
-    None on PyTorch's own layers: hooks there switch off their fast paths.
+    None on PyTorch's own attention layers: hooks there switch off their fast paths.
     """
     handles, model = watcher.handles, watcher.model
-    if not traits(type(model)).torch:
+    if not isinstance(model, (nn.TransformerEncoderLayer, nn.MultiheadAttention)):
         handles += [
             model.register_forward_pre_hook(watcher.began),
             model.register_forward_hook(watcher.ended, always_call=True),

@@ -28,6 +28,11 @@ class Ablation(registry.Observer):
         for choice in heads:
             layer, head = (choice.layer.name, choice.index) if isinstance(choice, Head) else _pair(choice)
             name = layer if isinstance(layer, str) else _name(layer, names)
+            if " (turn " in name:
+                raise OptionError(
+                    f"{name}: the model runs one module for several layers, and a head of it can only be silent in all "
+                    f"of them: heads=[({name.partition(' (turn ')[0]!r}, {head})]."
+                )
             if name not in known:
                 raise OptionError(f"the model has no module {name!r}; its attention layers are {', '.join(names)}.")
             self.silent.setdefault(name, set()).add(head)

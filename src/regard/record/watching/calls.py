@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ...formula.masks import Mask
+from ...formula.masks.places import Causal, Ranges
 from ...formula.normalize import softmax
 from ...formula.positions.bias import Bias, Distances
 from ...formula.positions.bias import Given as GivenBias
@@ -44,14 +45,19 @@ class Call:
     @property
     def extent(self) -> int:
         """The last key that the last query may see; where masks differ from text to text, the furthest of them."""
-        from ...formula.masks.places import Causal, Ranges
-
         queries, keys = self.query.shape[2], self.key.shape[2]
         if isinstance(self.mask, Causal) and isinstance(self.mask.offset, int):
             return min(keys, queries + self.mask.offset) - 1
         if isinstance(self.mask, Ranges):
             return int(self.mask.last[..., -1].max())
         return keys - 1
+
+    @property
+    def grows(self) -> bool:
+        """Whether it may be a step of a text that grows: one query, or several of which the last sees furthest."""
+        if isinstance(self.mask, Ranges):
+            return self.query.shape[2] == 1 or int(self.mask.last.max()) == self.extent
+        return self.query.shape[2] == 1 or self.mask is not None
 
 
 def mismatch(call: Call) -> tuple[Tensor, float] | None:

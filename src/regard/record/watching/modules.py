@@ -16,6 +16,7 @@ from ...model.mixing import Mixing
 __all__ = [
     "attention_modules",
     "chosen_modules",
+    "is_compiled",
     "looks_like_attention",
     "numbered",
     "refuse_compiled",
@@ -82,12 +83,13 @@ def chosen_modules(model: nn.Module, layers: Iterable[int | str] | None) -> set[
     layers = [layers] if isinstance(layers, (int, str)) else list(layers)
     names = attention_modules(model)
     known = {name for name, _ in model.named_modules()}
-    chosen = set()
+    chosen: set[str] = set()
     for layer in layers:
         if isinstance(layer, str):
             if layer not in known:
                 raise OptionError(f"the model has no module {layer!r}; its attention layers are {', '.join(names)}.")
-            chosen.add(layer)
+            inside = {name for name in names if name == layer or name.startswith(layer + ".")}
+            chosen |= inside or {layer}
         elif isinstance(layer, int) and not isinstance(layer, bool) and -len(names) <= layer < len(names):
             chosen.add(names[layer])
         else:
@@ -116,7 +118,7 @@ class Traits:
     torch: bool  # PyTorch's own: hooks there switch off fast paths
     ours: bool  # a layer of Regard's
     named: bool  # it has the name of an attention layer
-    scripted: bool
+    rewritten: bool  # its forward is compiled, or TorchScript
     takes: tuple[str, ...]  # what its forward takes, where token ids are among it
 
     @cached_property
@@ -134,22 +136,25 @@ def traits(kind: type[nn.Module]) -> Traits:
             part=issubclass(kind, Mixing), torch=kind.__module__.startswith("torch.nn"),
             ours=issubclass(kind, (MultiHeadAttention, SelfAttention)),
             named=foreign and ATTENTION.search(kind.__name__) is not None,
-            scripted=issubclass(kind, torch.jit.ScriptModule), takes=() if IDS.isdisjoint(takes) else takes,
+            rewritten=issubclass(kind, torch.jit.ScriptModule) or is_compiled(kind.forward),
+            takes=() if IDS.isdisjoint(takes) else takes,
         )  # fmt: skip
     return _traits[kind]
 
 
+def is_compiled(function: object) -> bool:
+    """Whether a function is what torch.compile makes of one."""
+    return hasattr(function, "_torchdynamo_orig_callable")
+
+
 def refuse_compiled(name: str, module: nn.Module) -> None:
-    """Say it where a module is compiled: it would run unseen."""
+    """Say it: a module that is compiled would run unseen."""
     inner = module._modules.get("_orig_mod")
-    if inner is not None or vars(module).get("_compiled_call_impl") is not None:
-        what = "the model" if not name else f"{name} in the model"
-        cure = "watch the model it was made from" if inner is not None else "watch a model that is not compiled"
-        raise WatchError(
-            f"{what} is compiled, and compiled code does not say what its attention is given; {cure}"
-            + (": regard.watch(model._orig_mod)." if inner is not None and not name else ".")
-        )
+    what = "the model" if not name else f"{name} in the model"
     if isinstance(module, torch.jit.ScriptModule):
-        raise WatchError(
-            f"{name or 'the model'} is a TorchScript module, which does not say what its attention is given."
-        )
+        raise WatchError(f"{what} is a TorchScript module, which does not say what its attention is given.")
+    cure = "watch the model it was made from" if inner is not None else "watch a model that is not compiled"
+    raise WatchError(
+        f"{what} is compiled, and compiled code does not say what its attention is given; {cure}"
+        + (": regard.watch(model._orig_mod)." if inner is not None and not name else ".")
+    )

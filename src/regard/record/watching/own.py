@@ -56,5 +56,5 @@ def _shaping(layer: nn.Module, mask: Mask | Tensor | None, queries: int, keys: i
         return Shaping(mask=masks.causal(keys - queries))
     if isinstance(mask, Mask):
         return Shaping(mask=mask)
-    found: Shaping = remembered(layer, mask, lambda: read_mask(mask, queries, keys))
+    found: Shaping = remembered(layer, mask, (queries, keys), lambda: read_mask(mask, queries, keys))
     return found

@@ -76,9 +76,13 @@ def _kind(slot: "Slot", strand: Strand, made: Map) -> Kind:
 
 def _paths(watch: "Watch", strand: Strand) -> list[Path]:
     """The texts of a strand: those that generate() returned, where it did, else those that were going on."""
-    if strand.episode not in watch.results or all(step.order is None for step in strand.steps):
+    if strand.episode not in watch.results:
         return strand.paths()
     texts, given = watch.results[strand.episode]
+    if all(step.order is None for step in strand.steps):
+        paths = strand.paths()
+        same = len(paths) == len(texts) and len(strand.steps) > 1
+        return [strand.cut(path, wanted) for path, wanted in zip(paths, texts, strict=True)] if same else paths
     beams = strand.batch // given
     found = []
     for number, ids in enumerate(texts):

@@ -120,6 +120,23 @@ class Strand:
             return None
         return torch.cat([step.ids[text] for step, text in path if step.ids is not None]).cpu()
 
+    def cut(self, path: list[tuple[Step, int]], wanted: Tensor) -> list[tuple[Step, int]]:
+        """A path as far as its tokens are those of a text: drafts that were not taken up are left off at its end."""
+        ids = self.ids(path)
+        if ids is None or len(ids) == 0:
+            return path
+        most = min(len(ids), len(wanted))
+        differs = (ids[:most] != wanted[:most]).nonzero()
+        left = int(differs[0]) if len(differs) else most
+        if not left or left == len(ids):
+            return path
+        kept = []
+        for step, text in path:
+            if left > 0:
+                kept.append((step if step.rows <= left else _cut(step, left), text))
+            left -= step.rows
+        return kept
+
     def map(self, path: Sequence[tuple[Step, int]]) -> Map:
         """One text's map."""
         steps = [step for step, _ in path]

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Container, Iterable
 from functools import wraps
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -43,9 +44,19 @@ def replacements(kinds: Iterable[type[nn.Module]]) -> list[Replacement]:
         found.append((torch, "_native_multi_head_attention", observed_native_multi_head))
         found.append((torch, "_transformer_encoder_layer_fwd", observed_native_layer))
     stand_ins = {id(SDPA): observed_sdpa, id(MULTI_HEAD): observed_multi_head}
-    for file in {name for kind in kinds for name in _files(kind)}:
+    files = {name for kind in kinds for name in _files(kind)}
+    for file in files.union(*map(_helpers, files)):
         found += [(around, name, stand_ins[which]) for around, name, which in _taken(file, stand_ins)]
     return found
+
+
+def _helpers(file: str) -> set[str]:
+    """The files of functions that a file of the user's own has taken from elsewhere."""
+    if file.startswith(("transformers.", "regard.")) or file not in sys.modules:
+        return set()
+    functions = [thing for thing in vars(sys.modules[file]).values() if isinstance(thing, FunctionType)]
+    homes = {str(function.__module__) for function in functions}
+    return {home for home in homes if home.partition(".")[0] not in ("torch", "None", file)}
 
 
 def _taken(file: str, originals: Container[int]) -> list[tuple[dict[str, Any], str, int]]:
@@ -97,8 +108,8 @@ def observed_sdpa(  # noqa: PLR0917  (its own signature)
     if module is None:
         return SDPA(query, key, value, **options)  # type: ignore[arg-type]
     output = SDPA(query, key, value, **options) if looking is None else _zeros(query, value)  # type: ignore[arg-type]
-    seen = four_axes(query, key, value, output)
-    shaping = _shaping(attn_mask, is_causal, seen[0], seen[1], module)
+    seen = four_axes(query, *(part.expand(*query.shape[:-3], *part.shape[-3:]) for part in (key, value)), output)
+    shaping = _shaping(_laid_over(attn_mask, query), is_causal, seen[0], seen[1], module)
     call = Call(
         module=module, query=seen[0], key=seen[1], value=seen[2], output=seen[3] if looking is None else None,
         result=output,
@@ -216,22 +227,32 @@ def _shaping(mask: Tensor | None, causal: bool, query: Tensor, key: Tensor, modu
     if mask is None:
         # PyTorch aligns its own causal mask with the first key.
         return Shaping(mask=masks.causal(0) if causal else None)
-    mask = mask.reshape(-1, *mask.shape[-3:]) if mask.ndim > 4 else mask
-    found: Shaping = remembered(module, mask, lambda: read_mask(mask, query.shape[2], key.shape[2]))
+    sizes = query.shape[2], key.shape[2]
+    found: Shaping = remembered(module, mask, sizes, lambda: read_mask(mask, *sizes))
     return found
 
 
-def remembered(module: nn.Module, array: Any, read: Callable[[], Any]) -> Any:
+def _laid_over(mask: Tensor | None, query: Tensor) -> Tensor | None:
+    """A mask over the four axes that a call is read in, whatever axes it has: they are matched from the last."""
+    if mask is None or query.ndim == 4 or mask.ndim < 3:
+        return mask
+    if query.ndim == 3:
+        return mask[:, None]  # (B, Q, K): each text has one head
+    whole = mask[(None,) * (query.ndim - mask.ndim) + (...,)]
+    return whole.expand(*query.shape[:-3], *whole.shape[-3:]).reshape(-1, *whole.shape[-3:])
+
+
+def remembered(module: nn.Module, array: Any, sizes: tuple[int, int], read: Callable[[], Any]) -> Any:
     """What was read out of a mask; the layers of a model share theirs, and it is read once."""
     watches = [observer for observer in registry.observers(module) if isinstance(observer, Watch)]
     if not watches:
         return Shaping()
     known, version = watches[0].decoded, version_of(array)
     for held, then, found in known:
-        if held is array and then == version is not None:
+        if held is array and version is not None and then == (version, sizes):
             return found
     found = read()
-    known.append((array, version, found))
+    known.append((array, (version, sizes), found))
     del known[:-8]
     return found
 

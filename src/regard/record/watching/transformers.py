@@ -135,7 +135,10 @@ def _shaping(given: Given) -> Shaping:
         return found
     numbers = numbers[(None,) * (4 - numbers.ndim) + (...,)][..., :keys]
     bias = remembered(
-        module, options["position_bias"], lambda: read_bias(numbers.expand(*numbers.shape[:2], queries, keys))
+        module,
+        options["position_bias"],
+        (queries, keys),
+        lambda: read_bias(numbers.expand(*numbers.shape[:2], queries, keys)),
     )
     if found.even is not None:  # where the mask swallows the scores, it swallows the bias too
         bias = read_bias(numbers.masked_fill(found.even[:, None, :, None], 0.0))
@@ -151,11 +154,13 @@ def _mask(given: Given) -> Shaping:
     if function is flash_attention_forward:
         return Shaping(mask=_flash_mask(given))
     if isinstance(mask, Tensor) and mask.ndim == 2:
-        return remembered(module, mask, lambda: read_mask(mask.bool()[:, None, None], queries, keys))  # type: ignore[no-any-return]
+        return remembered(module, mask, (queries, keys), lambda: read_mask(mask.bool()[:, None, None], queries, keys))  # type: ignore[no-any-return]
     if isinstance(mask, Tensor):
-        return remembered(module, mask, lambda: read_mask(mask, queries, keys))  # type: ignore[no-any-return]
+        return remembered(module, mask, (queries, keys), lambda: read_mask(mask, queries, keys))  # type: ignore[no-any-return]
     if mask is not None:
-        block = remembered(module, mask, lambda: read_block_mask(mask, query.shape[0], queries, keys, query.device))
+        block = remembered(
+            module, mask, (queries, keys), lambda: read_block_mask(mask, query.shape[0], queries, keys, query.device)
+        )
         return block  # type: ignore[no-any-return]
     if "eager" in getattr(function, "__name__", "") or function is flex_attention_forward:
         return Shaping()

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import OptionError, WatchError
+from ...formula import masks
 from ...formula.masks import Mask
 from ...formula.masks.mask import Both
 from ...formula.masks.places import Causal, Ranges
@@ -20,7 +21,7 @@ from ...formula.positions import Bias
 from ..record import Run
 from . import registry
 from .calls import SMALL, Call, mismatch, sample
-from .modules import chosen_modules, refuse_compiled, related, traits
+from .modules import chosen_modules, is_compiled, refuse_compiled, related, traits
 from .places import place
 from .runs import runs_of
 from .strands import Step, Strand
@@ -70,7 +71,7 @@ class Watch(registry.Observer):
         self.episode, self.generating = 0, 0
         self.results: dict[int, tuple[Tensor, int]] = {}  # by episode: what generate() returned, and for how many texts
         self.latest: dict[int, Step] = {}  # id of a module -> what its latest call left
-        self.decoded: list[tuple[Any, int | None, Any]] = []  # masks that were read, as they were then
+        self.decoded: list[tuple[Any, Any, Any]] = []  # masks that were read, as they were then
         self.handles: list[Any] = []
         self.torn: dict[str, Tensor] = {}  # whether the keys of a step did not go on from those before
         self.forwards = 0
@@ -96,7 +97,12 @@ class Watch(registry.Observer):
             self.kinds.add(kind)
             waiting += state["_modules"].values()
             known = traits(kind)
-            if known.scripted or "_compiled_call_impl" in state or "_orig_mod" in state["_modules"]:
+            if (
+                known.rewritten
+                or "_compiled_call_impl" in state
+                or "_orig_mod" in state["_modules"]
+                or ("forward" in state and is_compiled(state["forward"]))
+            ):
                 refuse_compiled(next(name for name, one in self.model.named_modules() if one is module), module)
             if known.matters:
                 self.noted.append(module)
@@ -186,25 +192,25 @@ class Watch(registry.Observer):
         queries, handed = call.query.shape[2], call.key.shape[2]
         cross = bool(CROSS.search(slot.name)) or getattr(call.module, "is_cross_attention", False)
         cross = cross if call.cross is None else call.cross
-        extent = handed - 1 if cross else call.extent
+        whole = cross or queries == handed or not call.grows
+        extent = handed - 1 if whole else call.extent
         if cross:
             base = self._cross_base(slot, owner)
         else:
-            base = self._base(slot, call, extent)
+            base = 0 if whole else self._base(slot, call, extent)
             self.bases[owner] = base
             slot.causal = slot.causal or _looks_back(call)
         strand = self._strand(slot, call, cross, base)
         if strand.steps and not cross and base == strand.rows:
             self._follow(slot.name, strand, call.key[:, :, extent - queries])
         again = cross and bool(strand.steps)
-        fresh = handed if not strand.steps else queries
-        new = slice(0, extent + 1) if fresh == handed else slice(extent + 1 - queries, extent + 1)
+        new = slice(extent + 1 - queries if strand.steps else 0, extent + 1)
         step = Step(
             query=self._keep(_evened(call), slot),
             key=None if again else self._keep(_part(call.key, new), slot),
             value=None if again or not self.values or call.value is None else self._keep(_part(call.value, new), slot),
-            mask=call.mask, bias=_of_heads(call.bias, self.heads), handed=handed, base=base,
-            shift=0 if cross else base + queries - 1 - extent,
+            mask=_mask_of_heads(call.mask, self.heads), bias=_of_heads(call.bias, self.heads), handed=handed,
+            base=base, shift=0 if whole else base + queries - 1 - extent,
             ids=ids if ids is not None and tuple(ids.shape) == (call.query.shape[0], queries) else None,
         )  # fmt: skip
         strand.add(step)
@@ -217,23 +223,32 @@ class Watch(registry.Observer):
 
     def _strand(self, slot: Slot, call: Call, cross: bool, base: int) -> Strand:
         """The strand that a call goes on with, or a new one."""
-        last = slot.strands[-1] if slot.strands else None
-        same = last is not None and last.cross == cross and last.batch == call.query.shape[0]
-        if same and last is not None and 0 < base <= last.rows:
-            return last
-        if last is not None and self.generating and last.episode == self.episode and base == 0 and slot.causal | cross:
-            slot.strands.pop()  # generate() without a cache: the whole text again, and one token more
+        texts, queries = call.query.shape[0], call.query.shape[2]
+        same = [
+            one for one in slot.strands if one.cross == cross and one.batch == texts and one.episode == self.episode
+        ]
+        before = [one for one in same if one.rows == base] if base else []
+        if len(before) > 1 and not cross:  # several texts of one length: the keys say which
+            handed = call.key[:, :, call.extent - queries]
+            before = [one for one in before if one.ends_with(handed)] or before
+        if before:
+            return before[-1]
+        if self.generating and same and same[-1] is slot.strands[-1]:
+            if 0 < base < same[-1].rows:
+                return same[-1]  # what a draft wrote was taken back
+            if base == 0 and queries > same[-1].rows and slot.causal | cross:
+                slot.strands.pop()  # generate() without a cache: the whole text again, and one token more
         sinks = _sinks(call.sinks, self.heads)
         slot.strands.append(Strand(call.scale, call.softcap, sinks, cross, episode=self.episode))
         return slot.strands[-1]
 
     def _base(self, slot: Slot, call: Call, extent: int) -> int:
         """Where the first query stands among all keys of its text, those included that a cache no longer hands over."""
-        queries, handed = call.query.shape[2], call.key.shape[2]
-        base = 0 if queries == handed else max(0, extent + 1 - queries)
-        last = slot.strands[-1] if slot.strands else None
-        if last is not None and 0 < base < last.rows and last.ends_with(call.key[:, :, extent - queries]):
-            return last.rows  # a window has moved on, and with it the first key
+        queries = call.query.shape[2]
+        base = max(0, extent + 1 - queries)
+        for strand in reversed(slot.strands) if base else ():
+            if base < strand.rows and strand.ends_with(call.key[:, :, extent - queries]):
+                return strand.rows  # a window has moved on, and with it the first key
         return base
 
     def _cross_base(self, slot: Slot, owner: str) -> int:
@@ -384,6 +399,8 @@ def _chosen_heads(heads: Any) -> list[int] | None:
     if heads is None:
         return None
     chosen = [_head(head) for head in ([heads] if isinstance(heads, int) else heads)]
+    if not chosen:
+        raise OptionError("heads is empty; choose at least one, or None for all.")
     return list(dict.fromkeys(chosen))
 
 
@@ -412,6 +429,14 @@ def _of_heads(bias: Bias | None, heads: list[int] | None) -> Bias | None:
     if bias is None or heads is None or numbers is None or numbers.shape[1] == 1:
         return bias
     return replace(bias, numbers=numbers[:, heads])  # type: ignore[type-var]
+
+
+def _mask_of_heads(mask: Mask | None, heads: list[int] | None) -> Mask | None:
+    """A mask that differs from head to head, of some heads."""
+    allowed = getattr(mask, "allowed", None)
+    if heads is None or allowed is None or allowed.ndim < 3 or allowed.shape[-3] == 1:
+        return mask
+    return masks.given(allowed[..., heads, :, :])
 
 
 def _evened(call: Call) -> Tensor:
