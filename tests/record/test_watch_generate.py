@@ -76,6 +76,15 @@ def test_a_decoder(name, way, padding):
     assert record.layers[0].shape[1] in (8 + NEW, texts.shape[1] - 1)
 
 
+@pytest.mark.parametrize("way", ["greedy", "beams", "static", "no cache"])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "mistral"])
+def test_a_padded_decoder_in_eager(name, way):
+    """Rows of padding look at all keys alike there, those included that a static cache has not filled yet."""
+    model, inputs = make(name, "eager"), inputs_of(name, "left")
+    texts, record = generated(model, inputs, **WAYS[way])
+    assert_decoder(model, record, texts, 2, inputs["attention_mask"])
+
+
 @pytest.mark.parametrize("way", ["greedy", "beams", "static"])
 @pytest.mark.parametrize("name", ["mistral", "gemma2", "gpt_oss"])
 def test_a_decoder_with_windows(name, way):

@@ -56,7 +56,8 @@ class Call:
     def grows(self) -> bool:
         """Whether it may be a step of a text that grows: one query, or several of which the last sees furthest."""
         if isinstance(self.mask, Ranges):
-            return self.query.shape[2] == 1 or int(self.mask.last.max()) == self.extent
+            last = self.mask.last if self.even is None else self.mask.last.masked_fill(self.even, -1)
+            return self.query.shape[2] == 1 or int(last.max()) == self.extent
         return self.query.shape[2] == 1 or self.mask is not None
 
 
