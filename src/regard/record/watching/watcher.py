@@ -67,6 +67,7 @@ class Watch(registry.Observer):
         self.unchecked: dict[Any, tuple[str, Call]] = {}  # by kind, the latest large call of it
         self.marks: list[tuple[Slot, Tensor, int | Tensor]] = []  # what was kept, and how it was then
         self.texts: dict[str, tuple[Tensor | None, Tensor | None]] = {}  # owner of token ids -> ids, segments
+        self.given: list[tuple[int, Any, Any]] = []  # ids and segments that modules were given, not yet looked at
         self.bases: dict[str, int] = {}  # owner -> where the rows of its latest call begin
         self.episode, self.generating = 0, 0
         self.results: dict[int, tuple[Tensor, int]] = {}  # by episode: what generate() returned, and for how many texts
@@ -115,6 +116,7 @@ class Watch(registry.Observer):
 
     def runs(self) -> list[Run]:
         """Everything that was seen so far."""
+        self._read_given()
         if self.built[0] != self.changes:
             self.built = (self.changes, runs_of(self))
         return self.built[1]
@@ -178,15 +180,25 @@ class Watch(registry.Observer):
         if id(module) not in self.modules:
             return
         given = dict(zip(traits(type(module)).takes, args, strict=False)) | kwargs
-        ids, segments = (
-            part.detach().clone() if isinstance(part, Tensor) and part.ndim == 2 else None
-            for part in (given.get("input_ids", given.get("ids")), given.get("token_type_ids"))
-        )
-        self.texts[self.names[id(module)]] = ids, segments
+        self.given.append((id(module), given.get("input_ids", given.get("ids")), given.get("token_type_ids")))
+
+    def _read_given(self) -> None:
+        """Token ids by the names of the modules that were given them; put off until a GPU is busy."""
+        copies: dict[int, Tensor] = {}  # a model hands its ids on to its parts: one copy is enough
+        for module, *parts in self.given:
+            ids, segments = (
+                copies.setdefault(id(part), part.detach().clone())
+                if isinstance(part, Tensor) and part.ndim == 2
+                else None
+                for part in parts
+            )
+            self.texts[self.names[module]] = ids, segments
+        self.given.clear()
 
     # -- rows
 
     def _put(self, slot: Slot, call: Call) -> None:
+        self._read_given()
         owner = self.owner(slot.name)
         ids = self.texts.get(owner, (None, None))[0]
         queries, handed = call.query.shape[2], call.key.shape[2]
