@@ -50,7 +50,7 @@ def test_the_best_of_each_measure():
     assert "look at the one before" in lines["previous_token"]
     assert "next_token" not in lines  # all are 0: there is no best
     assert "retrieval" not in lines
-    assert "nothing to be seen of: next_token, retrieval" in out
+    assert "nothing to be seen of: next_token, retrieval (of texts a model wrote)" in out
     assert "--all" in out
 
 

@@ -34,11 +34,15 @@ MEANS = {
 }  # what the heads do in which a measure is remarkable
 
 
+NEEDS = {"retrieval": "of texts a model wrote", "importance": "of gradients"}  # what a text that is read has not
+
+
 def render_best(table: "HeadTable", *, model: str) -> Group:
     """For each measure the heads in which it is most remarkable, and what these do."""
     told = Text.assemble((printable(model), STRONG), f"   {len(table.rows)} heads; the best {BEST} of each measure")
     absent = [name for name in table.columns if not _best(table, name)]
-    notes = [Text(f"nothing to be seen of: {', '.join(absent)}", FAINT)] if absent else []
+    told_of = [f"{name} ({NEEDS[name]})" if name in NEEDS else name for name in absent]
+    notes = [Text(f"nothing to be seen of: {', '.join(told_of)}", FAINT)] if absent else []
     hint = Text("every head: --all   one measure: --sort sink --top 10   a head: regard see", FAINT)
     return Group(told, "", Drawing(lambda paper: [_best_lines(table, paper)]), "", *notes, hint)
 
