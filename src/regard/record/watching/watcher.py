@@ -2,10 +2,9 @@
 
 # B batch, H query heads, G key heads, Q queries, K keys
 
-import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,14 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import OptionError, WatchError
-from ...formula import masks
 from ...formula.masks import Mask
 from ...formula.masks.mask import Both
 from ...formula.masks.places import Causal, Ranges
-from ...formula.positions import Bias
 from ..record import Run
 from . import registry
-from .calls import SMALL, Call, mismatch, sample
+from .calls import Call
+from .checks import Checks
+from .heads import chosen_heads, of_bias, of_mask, of_sinks, of_tensor
 from .modules import chosen_modules, is_compiled, refuse_compiled, related, traits
 from .places import place
 from .runs import runs_of
@@ -42,6 +41,11 @@ class Slot:
     causal: bool = False
     heads: int = 0  # of the queries
 
+    @property
+    def title(self) -> str:
+        """What it is called in an error: the model itself has no name in the model."""
+        return self.name or type(self.module).__name__
+
 
 class Watch(registry.Observer):
     """What `regard.watch` sets up: it is told of calls by the stand-ins, and makes runs of them when asked."""
@@ -56,16 +60,13 @@ class Watch(registry.Observer):
         self.values, self.gradients = values or gradients, gradients
         self._look_round()
         self.chosen = chosen_modules(model, layers)
-        self.heads = _chosen_heads(heads)
+        self.heads = chosen_heads(heads)
         self.place = place(to)
         self.slots: dict[tuple[str, int], Slot] = {}
         self.turns: dict[str, int] = {}  # how often a module was called in the forward that goes on
         self.depth = 0  # of the model's own forward
         self.ran: dict[int, nn.Module] = {}  # modules that look like attention and did run
-        self.checks: dict[Any, tuple[str, Tensor, float]] = {}
-        self.times: dict[str, int] = {}  # how often a layer was called
-        self.unchecked: dict[Any, tuple[str, Call]] = {}  # by kind, the latest large call of it
-        self.marks: list[tuple[Slot, Tensor, int | Tensor]] = []  # what was kept, and how it was then
+        self.checks = Checks()
         self.texts: dict[str, tuple[Tensor | None, Tensor | None]] = {}  # owner of token ids -> ids, segments
         self.given: list[tuple[int, Any, Any]] = []  # ids and segments that modules were given, not yet looked at
         self.bases: dict[str, int] = {}  # owner -> where the rows of its latest call begin
@@ -74,7 +75,6 @@ class Watch(registry.Observer):
         self.latest: dict[int, Step] = {}  # id of a module -> what its latest call left
         self.decoded: list[tuple[Any, Any, Any]] = []  # masks that were read, as they were then
         self.handles: list[Any] = []
-        self.torn: dict[str, Tensor] = {}  # whether the keys of a step did not go on from those before
         self.forwards = 0
         self.built: tuple[int, list[Run]] = (-1, [])
         self.changes = 0
@@ -140,7 +140,8 @@ class Watch(registry.Observer):
             return
         self.changes += 1
         slot = self.slots.setdefault((name, turn), Slot(name, call.module, turn, heads=call.query.shape[1]))
-        self._check(name, call)
+        if self.strict:
+            self.checks.call(slot.title, call)
         self._put(slot, call)
 
     def saw_output(self, call: Call) -> None:
@@ -186,12 +187,9 @@ class Watch(registry.Observer):
         """Token ids by the names of the modules that were given them; put off until a GPU is busy."""
         copies: dict[int, Tensor] = {}  # a model hands its ids on to its parts: one copy is enough
         for module, *parts in self.given:
-            ids, segments = (
-                copies.setdefault(id(part), part.detach().clone())
-                if isinstance(part, Tensor) and part.ndim == 2
-                else None
-                for part in parts
-            )
+            tensors = [part for part in parts if isinstance(part, Tensor) and part.ndim == 2]
+            copies |= {id(part): part.detach().clone() for part in tensors if id(part) not in copies}
+            ids, segments = (copies.get(id(part)) for part in parts)
             self.texts[self.names[module]] = ids, segments
         self.given.clear()
 
@@ -214,14 +212,14 @@ class Watch(registry.Observer):
             slot.causal = slot.causal or _looks_back(call)
         strand = self._strand(slot, call, cross, base)
         if strand.steps and not cross and base == strand.rows:
-            self._follow(slot.name, strand, call.key[:, :, extent - queries])
+            self.checks.follows(slot.title, strand, call.key[:, :, extent - queries])
         again = cross and bool(strand.steps)
         new = slice(extent + 1 - queries if strand.steps else 0, extent + 1)
         step = Step(
             query=self._keep(_evened(call), slot),
             key=None if again else self._keep(_part(call.key, new), slot),
             value=None if again or not self.values or call.value is None else self._keep(_part(call.value, new), slot),
-            mask=_mask_of_heads(call.mask, self.heads), bias=_of_heads(call.bias, self.heads), handed=handed,
+            mask=of_mask(call.mask, self.heads), bias=of_bias(call.bias, self.heads), handed=handed,
             base=base, shift=0 if whole else base + queries - 1 - extent,
             ids=ids if ids is not None and tuple(ids.shape) == (call.query.shape[0], queries) else None,
         )  # fmt: skip
@@ -250,7 +248,7 @@ class Watch(registry.Observer):
                 return same[-1]  # what a draft wrote was taken back
             if base == 0 and queries > same[-1].rows and slot.causal | cross:
                 slot.strands.pop()  # generate() without a cache: the whole text again, and one token more
-        sinks = _sinks(call.sinks, self.heads)
+        sinks = of_sinks(call.sinks, self.heads)
         slot.strands.append(Strand(call.scale, call.softcap, sinks, cross, episode=self.episode))
         return slot.strands[-1]
 
@@ -268,20 +266,10 @@ class Watch(registry.Observer):
             return self.bases[owner]
         return slot.strands[-1].rows if self.generating and slot.strands else 0
 
-    def _follow(self, name: str, strand: Strand, before: Tensor) -> None:
-        """Whether a step's keys go on from those of the step before it; looked at when the watch ends."""
-        torn = strand.torn_from(before)
-        if torn is not None:
-            self.torn[name] = self.torn[name] | torn if name in self.torn else torn
-
     def _keep(self, tensor: Tensor, slot: Slot) -> Any:
-        if self.heads is not None:
-            tensor = _heads_of(tensor, self.heads, slot)
-        kept = self.place.keep(tensor)
+        kept = self.place.keep(of_tensor(tensor, self.heads, slot.heads, slot.title))
         if isinstance(kept, Tensor):
-            # Tensors of inference mode count no versions: of these the last row is remembered.
-            mark = kept[:, :, -1].clone() if kept.is_inference() else kept._version
-            self.marks.append((slot, kept, mark))
+            self.checks.stays(slot.title, kept)
         return kept
 
     def _await_gradient(self, step: Step, call: Call) -> None:
@@ -310,66 +298,13 @@ class Watch(registry.Observer):
 
     # -- whether it is right
 
-    def _check(self, name: str, call: Call) -> None:
-        """Whether the output follows from what was seen: looked at when the watch ends, so nobody waits for a GPU."""
-        if not self.strict:
-            return
-        kind: tuple[Any, ...] = (type(call.module), call.way, type(call.mask), type(call.bias), call.sinks is None)
-        if math.prod(call.query.shape[:3]) * call.key.shape[2] <= SMALL:
-            times = self.times[name] = self.times.get(name, 0) + 1
-            if call.query.shape[2] > 1 or times & (times - 1) == 0:  # of single steps the first, 2nd, 4th, 8th …
-                self._compare((*kind, name), name, call)
-        else:
-            # The latest of its kind, when the watch ends: by then a GPU has enough to do not to notice.
-            self.unchecked[kind] = (name, sample(call))
-
-    def _compare(self, kind: Any, name: str, call: Call) -> None:
-        found = mismatch(call)
-        if found is not None:
-            apart, rounding = found
-            worst = torch.maximum(self.checks[kind][1], apart) if kind in self.checks else apart
-            self.checks[kind] = (name, worst, rounding)
-
     def finish(self) -> None:
         """When the watch ends without an exception: anything that was not seen, or not understood, is said here."""
-        self._require_untouched()
-        if not self.strict:
-            return
-        while self.unchecked:
-            kind, (name, call) = self.unchecked.popitem()
-            self._compare(kind, name, call)
-        self._require_all()
-        self._require_right()  # last: from here on a GPU is waited for
-
-    def _require_untouched(self) -> None:
-        changed = [slot for slot, kept, mark in self.marks if isinstance(mark, int) and kept._version != mark]
-        rows = [(slot, (kept[:, :, -1] != mark).any()) for slot, kept, mark in self.marks if isinstance(mark, Tensor)]
-        if rows and bool(torch.stack([differs.cpu() for _, differs in rows]).any()):
-            changed += [slot for slot, differs in rows if bool(differs)]
-        self.marks.clear()
-        for slot in changed:
-            name = slot.name or type(slot.module).__name__
-            raise WatchError(
-                f"the model wrote over the queries or keys of {name} after using them; watch it with to='cpu', which "
-                "copies them at once."
-            )
-
-    def _require_right(self) -> None:
-        for name, apart, rounding in self.checks.values():
-            if float(apart) > rounding:
-                raise WatchError(
-                    f"{self.family}: the output of {name or 'the model'} does not follow from the queries and keys it "
-                    f"was called with (off by {float(apart):.2g} of the largest value). This family does something "
-                    "with its attention that Regard does not know. regard.watch(model, strict=False) records it all "
-                    "the same."
-                )
-        for name, torn in self.torn.items():
-            if bool(torn):
-                raise WatchError(
-                    f"{self.family}: the keys that {name} was handed do not go on from those of the step before: they "
-                    "hold a second text as well, or a cache has rounded them. Its map of the steps together would be "
-                    "wrong; watch one forward over the whole text instead."
-                )
+        self.checks.require_untouched()
+        if self.strict:
+            self.checks.compare_samples()
+            self._require_all()
+            self.checks.require_right(self.family)  # last: from here on a GPU is waited for
 
     def _require_all(self) -> None:
         if self.forwards and not self.slots and not self.ran and self.chosen is None:
@@ -405,50 +340,6 @@ def _in_backward() -> bool:
     """Whether autograd runs this, as it does what checkpointing computes a second time."""
     ask = getattr(torch._C, "_current_graph_task_id", None)
     return ask is not None and ask() != -1
-
-
-def _chosen_heads(heads: Any) -> list[int] | None:
-    if heads is None:
-        return None
-    chosen = [_head(head) for head in ([heads] if isinstance(heads, int) else heads)]
-    if not chosen:
-        raise OptionError("heads is empty; choose at least one, or None for all.")
-    return list(dict.fromkeys(chosen))
-
-
-def _head(head: Any) -> int:
-    if isinstance(head, bool) or not isinstance(head, int) or head < 0:
-        raise OptionError(f"head {head!r}; heads are numbered from 0.")
-    return head
-
-
-def _heads_of(tensor: Tensor, heads: list[int], slot: Slot) -> Tensor:
-    """Some heads of the queries, or the keys that serve them."""
-    missing = [head for head in heads if head >= slot.heads]
-    if missing:
-        raise OptionError(f"head {missing[0]} of {slot.heads} in {slot.name}; choose 0 to {slot.heads - 1}.")
-    return tensor[:, [head * tensor.shape[1] // slot.heads for head in heads]]
-
-
-def _sinks(sinks: Tensor | None, heads: list[int] | None) -> Any:
-    if sinks is None:
-        return None
-    return sinks.detach().clone() if heads is None else sinks.detach()[heads]
-
-
-def _of_heads(bias: Bias | None, heads: list[int] | None) -> Bias | None:
-    numbers = getattr(bias, "numbers", None)
-    if bias is None or heads is None or numbers is None or numbers.shape[1] == 1:
-        return bias
-    return replace(bias, numbers=numbers[:, heads])  # type: ignore[type-var]
-
-
-def _mask_of_heads(mask: Mask | None, heads: list[int] | None) -> Mask | None:
-    """A mask that differs from head to head, of some heads."""
-    allowed = getattr(mask, "allowed", None)
-    if heads is None or allowed is None or allowed.ndim < 3 or allowed.shape[-3] == 1:
-        return mask
-    return masks.given(allowed[..., heads, :, :])
 
 
 def _evened(call: Call) -> Tensor:
