@@ -8,25 +8,11 @@ import numpy as np
 import pytest
 
 import regard
-from regard.cli import main
 
 from . import reference
 
 SENTENCE = "我 喜欢 学习 AI 技术"
 VOCABULARY = "我 1 0 0.5\n喜欢 0.2 1 0\n学习 0 0.3 1\nAI 0.9 0.1 0.4\n技术 0.5 0.5 0.5\n"
-
-
-@pytest.fixture
-def run(capsys):
-    """Calls the command and gives back (exit code, standard output, standard error)."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return left.value.code, out, err
-
-    return run
 
 
 @pytest.fixture

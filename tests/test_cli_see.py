@@ -14,24 +14,10 @@ import pytest
 pytest.importorskip("tokenizers")
 
 import regard
-from regard.cli import main
 from regard.see import load
 
 SENTENCE = "The cat sat on the mat"
 TOKENS = ["[CLS]", " The", " cat", " sat", " on", " the", " mat", "[SEP]"]
-
-
-@pytest.fixture
-def run(capfd):
-    """Calls a command and gives back (exit code, standard output, standard error), of libraries too."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        out, err = capfd.readouterr()
-        return left.value.code, out, err
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """Records made by hand for the measures, each with its dense weights in float64 beside it."""
 
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -113,3 +114,12 @@ def shrink(patch):
     ):
         for name, size in sizes.items():
             patch.setattr(module, name, size)
+
+
+def assert_never_square(size, call):
+    """At no time does a call hold an eighth of the map of float32."""
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < size**2 * 4 / 8

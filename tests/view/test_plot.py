@@ -8,13 +8,13 @@ from itertools import pairwise
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from rich.cells import cell_len
 
 from regard.errors import DtypeError, FileError, OptionError, ShapeError
 from regard.view import picture, plot
 from regard.view.plot import all_heads, head_grid, heat_map, layer_curves
+from tests.view.figures import rendered, texts
 
 WORDS = ["我", "喜欢", "学习", "AI", "技术"]
 
@@ -31,16 +31,6 @@ def maps(figure):
 def bars(figure):
     """The colour bars: axes inside the axes of a map."""
     return [bar for axes in maps(figure) for bar in axes.child_axes]
-
-
-def texts(labels):
-    return [label.get_text() for label in labels]
-
-
-def rendered(figure):
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    return canvas
 
 
 def pixels(figure):

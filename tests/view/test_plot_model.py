@@ -5,26 +5,16 @@ from itertools import pairwise
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from regard.errors import DtypeError, OptionError, ShapeError
 from regard.view import picture
 from regard.view.plot import all_heads, layer_curves
+from tests.view.figures import rendered, texts
 
 
 def shares(*shape):
     powers = np.exp(2 * np.random.default_rng(7).normal(size=shape))
     return powers / powers.sum(axis=-1, keepdims=True)
-
-
-def texts(labels):
-    return [label.get_text() for label in labels]
-
-
-def rendered(figure):
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    return canvas
 
 
 def tile(figure, layer, head):
