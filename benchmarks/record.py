@@ -76,6 +76,11 @@ def recording_rows(length: int, rounds: int, small: bool) -> list[list[str]]:
     model = llama(max(length, 8192), small)
     ids = torch.randint(0, 1000, (1, length), device="cuda", generator=torch.Generator("cuda").manual_seed(0))
     calls = {"plain": lambda: forward(model, ids), "watched": lambda: watched(model, ids)}
+
+    def inside() -> float:
+        with regard.watch(model):
+            return seconds(calls["plain"])
+
     (one, record), other = watched(model, ids), forward(model, ids)
     assert torch.equal(one.logits, other.logits), "the watched run gave another answer"
     kept = sum(
@@ -84,14 +89,13 @@ def recording_rows(length: int, rounds: int, small: bool) -> list[list[str]]:
         for tensor in (layer.map.queries, layer.map.keys)
     )
     del record, one, other
-    for call in calls.values():
-        seconds(call)
-    taken = {name: [] for name in (*calls, "inside")}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            taken[name].append(seconds(call))
-        with regard.watch(model):
-            taken["inside"].append(seconds(calls["plain"]))
+    timed = {"plain": lambda: seconds(calls["plain"]), "watched": lambda: seconds(calls["watched"]), "inside": inside}
+    taken = {name: [] for name in timed}
+    for turn in range(-2, rounds * max(1, 32768 // length)):  # short ones oftener; a GPU is not always as fast
+        for name in sorted(timed, reverse=bool(turn % 2)):
+            found = timed[name]()
+            if turn >= 0:
+                taken[name].append(found)
     times = {name: statistics.median(found) for name, found in taken.items()}
     peaks = {name: peak(call) for name, call in calls.items()}
     extra = peaks["watched"] - peaks["plain"]

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import regard
 from regard.errors import OptionError, RegardError, WatchError
 from regard.formula.masks.places import Causal, Ranges
-from regard.record.watching import checks
+from regard.record.watching import calls
 
 pytest.importorskip("transformers")
 
@@ -389,7 +389,7 @@ def test_compiled_models():
 @pytest.mark.parametrize("small", [2**20, 0], ids=["every call", "a sample of large calls"])
 def test_a_layer_that_does_something_unknown_is_found_out(small, monkeypatch):
     """An attention function that halves what it gives out: the output no longer follows from queries and keys."""
-    monkeypatch.setattr(checks, "SMALL", small)
+    monkeypatch.setattr(calls, "SMALL", small)
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     def halved(*args, **kwargs):
@@ -413,7 +413,7 @@ def test_a_layer_that_does_something_unknown_is_found_out(small, monkeypatch):
 
 @pytest.mark.parametrize("name", ["bert", "llama", "t5", "gemma2", "gpt_oss"])
 def test_a_sample_of_large_calls_raises_no_false_alarm(name, monkeypatch):
-    monkeypatch.setattr(checks, "SMALL", 0)
+    monkeypatch.setattr(calls, "SMALL", 0)
     for padded in (False, True):
         inputs = inputs_of(name)
         if padded:
@@ -428,7 +428,7 @@ def test_a_causal_mask_that_was_not_told_is_found_out(small, monkeypatch):
     """The last query sees the same with and without a causal mask; one in the middle does not."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    monkeypatch.setattr(checks, "SMALL", small)
+    monkeypatch.setattr(calls, "SMALL", small)
 
     def secretly(module, query, key, value, attention_mask, **kwargs):
         return sdpa_attention_forward(module, query, key, value, None, **{**kwargs, "is_causal": True})

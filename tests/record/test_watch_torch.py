@@ -17,6 +17,7 @@ from regard.errors import OptionError, WatchError
 from regard.formula import masks
 from regard.formula.masks.places import Causal, Ranges
 from regard.model import MultiHeadAttention, SelfAttention
+from regard.record.watching import calls
 from regard.record.watching import torch as torch_world
 
 B, H, N, E = 2, 4, 7, 16
@@ -265,7 +266,10 @@ def test_kept_elsewhere(to):
     assert isinstance(made.queries, torch.Tensor) == (to == "cpu")
 
 
-def test_what_a_model_writes_over_is_found_out():
+@pytest.mark.parametrize("small", [2**20, 0], ids=["every call", "a sample of large calls"])
+def test_what_a_model_writes_over_is_found_out(small, monkeypatch):
+    monkeypatch.setattr(calls, "SMALL", small)
+
     class Careless(nn.Module):
         def forward(self, x):
             output = functional.scaled_dot_product_attention(x, x, x)
@@ -279,6 +283,19 @@ def test_what_a_model_writes_over_is_found_out():
         with mode(), regard.watch(model, to="cpu") as record:
             model(x(B, H, N, 4))
         assert bool((record.layers[0].map.queries != 0).all())
+
+
+def test_an_output_that_is_written_over_raises_no_false_alarm(monkeypatch):
+    monkeypatch.setattr(calls, "SMALL", 0)
+
+    class Gated(nn.Module):
+        def forward(self, x):
+            return functional.scaled_dot_product_attention(x, x, x).mul_(0.5)
+
+    model = Gated()
+    with torch.no_grad(), regard.watch(model) as record:
+        model(x(B, H, N, 4))
+    assert record.layers[0].weights().shape == (H, N, N)
 
 
 class Masked(nn.Module):

@@ -2,6 +2,7 @@
 
 # B batch, H query heads, G key heads, Q queries, K keys, D width, V value width
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from ...formula.positions.bias import Bias, Distances
 from ...formula.positions.bias import Given as GivenBias
 from ...formula.problem import Problem, grouped_matmul
 
-__all__ = ["SMALL", "Call", "mismatch", "sample"]
+__all__ = ["Call", "mismatch", "sample"]
 
 SMALL = 2**20  # weights of a call up to which every head of it is checked
 ROUNDING = {torch.float16: 2e-2, torch.bfloat16: 5e-2}  # of an output, against the largest value; else 2e-3
@@ -41,6 +42,16 @@ class Call:
     dropped: bool = False  # whether dropout fell on the weights, so that the output is not that of the weights
     sampled: bool = False  # whether it is only what `sample` leaves of a call
     way: Any = None  # what was called: calls of one kind are checked once
+
+    @property
+    def is_large(self) -> bool:
+        """Whether checking every head of it would cost time: then a sample is checked, when the watch ends."""
+        return math.prod(self.query.shape[:3]) * self.key.shape[2] > SMALL
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """How often its tensors were written to."""
+        return tuple(-1 if one is None else one._version for one in (self.query, self.key, self.value, self.output))
 
     @property
     def extent(self) -> int:
@@ -102,7 +113,7 @@ def sample(call: Call) -> Call:
     if isinstance(bias, (Distances, GivenBias)):
         bias = replace(bias, numbers=bias.numbers[:1, :served])
     return replace(
-        call, query=call.query[:1, :served].detach(), key=call.key[:1, :1].detach(),
+        call, query=call.query[:1, :served].detach().clone(), key=call.key[:1, :1].detach().clone(),
         value=call.value[:1, :1].detach().clone(), output=_rows(call.output[:1, :served].detach()), result=None,
         mask=mask, bias=bias, even=None if call.even is None else call.even[:1],
         sinks=None if call.sinks is None else call.sinks[:served], sampled=True,

@@ -1,16 +1,15 @@
 """Whether what was seen is right: outputs that follow from it, keys that go on, tensors that stay as they were."""
 
-import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ...errors import WatchError
-from .calls import SMALL, Call, mismatch, sample
+from .calls import Call, mismatch, sample
 from .strands import Strand
 
-__all__ = ["Checks"]
+__all__ = ["Checks", "overwritten"]
 
 
 class Checks:
@@ -18,21 +17,24 @@ class Checks:
 
     def __init__(self) -> None:
         self.apart: dict[Any, tuple[str, Tensor, float]] = {}  # by kind of call: a layer, how far off, what is rounding
-        self.times: dict[str, int] = {}  # how often a layer was called
-        self.samples: dict[Any, tuple[str, Call]] = {}  # by kind, the latest large call of it
+        self.times: dict[Any, int] = {}  # how often a kind of large call was seen, or a layer called
+        self.samples: dict[Any, tuple[str, Call]] = {}  # by kind, a large call of it
         self.kept: list[tuple[str, Tensor, int | Tensor]] = []  # a layer, what was kept of it, and how that was then
         self.torn: dict[str, Tensor] = {}  # whether the keys of a step did not go on from those before
 
     def call(self, name: str, call: Call) -> None:
         """Whether the output of a call follows from what was seen of it."""
         kind: tuple[Any, ...] = (type(call.module), call.way, type(call.mask), type(call.bias), call.sinks is None)
-        if math.prod(call.query.shape[:3]) * call.key.shape[2] > SMALL:
-            # The latest of its kind, when the watch ends: by then a GPU has enough to do not to notice.
-            self.samples[kind] = (name, sample(call))
-            return
-        times = self.times[name] = self.times.get(name, 0) + 1
-        if call.query.shape[2] > 1 or times & (times - 1) == 0:  # of single steps the first, 2nd, 4th, 8th …
+        if call.is_large:
+            if self._is_turn_of(kind):  # compared when the watch ends: by then a GPU has enough to do not to notice
+                self.samples[kind] = (name, sample(call))
+        elif self._is_turn_of(name) or call.query.shape[2] > 1:
             self._compare((*kind, name), name, call)
+
+    def _is_turn_of(self, kind: Any) -> bool:
+        """Whether it is the first, 2nd, 4th, 8th … time."""
+        times = self.times[kind] = self.times.get(kind, 0) + 1
+        return times & (times - 1) == 0
 
     def compare_samples(self) -> None:
         """The large calls, of which only a sample was taken."""
@@ -65,10 +67,7 @@ class Checks:
         changed += [name for name, differs in rows if bool(differs.any())]
         self.kept.clear()
         if changed:
-            raise WatchError(
-                f"the model wrote over the queries or keys of {changed[0]} after using them; watch it with to='cpu', "
-                "which copies them at once."
-            )
+            raise overwritten(changed[0])
 
     def require_right(self, family: str) -> None:
         """An error where an output does not follow, or keys do not go on."""
@@ -86,3 +85,11 @@ class Checks:
                     "a second text as well, or a cache has rounded them. Its map of the steps together would be wrong; "
                     "watch one forward over the whole text instead."
                 )
+
+
+def overwritten(name: str) -> WatchError:
+    """What is said when what was kept of a layer is no longer what it used."""
+    return WatchError(
+        f"the model wrote over the queries or keys of {name} after using them; watch it with to='cpu', which copies "
+        "them at once."
+    )

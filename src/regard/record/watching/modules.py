@@ -14,6 +14,7 @@ from ...model.attention import MultiHeadAttention, SelfAttention
 from ...model.mixing import Mixing
 
 __all__ = [
+    "PLAIN",
     "attention_modules",
     "chosen_modules",
     "is_compiled",
@@ -30,6 +31,10 @@ ENTRIES = ("ALL_ATTENTION_FUNCTIONS", "scaled_dot_product_attention", "multi_hea
 MODELS = "transformers.modeling_utils"  # its base of all models names the interface, to choose an implementation
 _looks: dict[type, bool] = {}
 _traits: dict[type, "Traits"] = {}
+PLAIN = {  # classes, not what is made of them: most modules of a model, and nothing in them attends
+    nn.Linear, nn.Embedding, nn.LayerNorm, nn.RMSNorm, nn.Dropout, nn.Identity, nn.GELU, nn.ReLU, nn.SiLU, nn.Conv1d,
+    nn.Conv2d,
+}  # fmt: skip
 KNOWN = (MultiHeadAttention, SelfAttention, nn.MultiheadAttention)
 
 
@@ -129,17 +134,18 @@ class Traits:
 
 def traits(kind: type[nn.Module]) -> Traits:
     """What matters of a class of modules, found out once."""
-    if kind not in _traits:
+    known = _traits.get(kind)
+    if known is None:
         takes = tuple(inspect.signature(kind.forward).parameters)[1:]
         foreign = not kind.__module__.startswith(("torch.", "regard."))
-        _traits[kind] = Traits(
+        known = _traits[kind] = Traits(
             part=issubclass(kind, Mixing), torch=kind.__module__.startswith("torch.nn"),
             ours=issubclass(kind, (MultiHeadAttention, SelfAttention)),
             named=foreign and ATTENTION.search(kind.__name__) is not None,
             rewritten=issubclass(kind, torch.jit.ScriptModule) or is_compiled(kind.forward),
             takes=() if IDS.isdisjoint(takes) else takes,
         )  # fmt: skip
-    return _traits[kind]
+    return known
 
 
 def is_compiled(function: object) -> bool:

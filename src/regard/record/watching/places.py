@@ -21,6 +21,8 @@ ROOM = 1.05  # a view may stand in this much more memory than it shows; else it 
 class Place:
     """Kept with the model: the tensors themselves, which cost nothing but that they stay."""
 
+    refers = True  # rather than copies
+
     def keep(self, tensor: Tensor) -> Array:
         """A tensor that nobody else will write to."""
         tensor = tensor.detach()
@@ -35,6 +37,8 @@ class Place:
 class Device(Place):
     """Kept on a device of the user's choice."""
 
+    refers = False
+
     def __init__(self, device: torch.device) -> None:
         self.device = device
 
@@ -47,6 +51,8 @@ class Device(Place):
 
 class Disk(Place):
     """Kept in files, which are gone when the record is."""
+
+    refers = False
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="regard-"))

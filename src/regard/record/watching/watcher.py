@@ -4,7 +4,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,9 +18,9 @@ from ...formula.masks.places import Causal, Ranges
 from ..record import Run
 from . import registry
 from .calls import Call
-from .checks import Checks
+from .checks import Checks, overwritten
 from .heads import chosen_heads, of_bias, of_mask, of_sinks, of_tensor
-from .modules import chosen_modules, is_compiled, refuse_compiled, related, traits
+from .modules import PLAIN, chosen_modules, is_compiled, refuse_compiled, related, traits
 from .places import place
 from .runs import runs_of
 from .strands import Step, Strand
@@ -67,6 +67,7 @@ class Watch(registry.Observer):
         self.depth = 0  # of the model's own forward
         self.ran: dict[int, nn.Module] = {}  # modules that look like attention and did run
         self.checks = Checks()
+        self.waiting: tuple[Call, tuple[int, ...]] | None = None  # a call, and the versions its tensors had
         self.texts: dict[str, tuple[Tensor | None, Tensor | None]] = {}  # owner of token ids -> ids, segments
         self.given: list[tuple[int, Any, Any]] = []  # ids and segments that modules were given, not yet looked at
         self.bases: dict[str, int] = {}  # owner -> where the rows of its latest call begin
@@ -85,29 +86,32 @@ class Watch(registry.Observer):
 
         Most are of classes that do not matter; names are looked up when a layer is seen, while a GPU is busy.
         """
-        self.modules = set()
+        self.modules = modules = set()
         self.kinds: set[type[nn.Module]] = set()
         self.noted: list[nn.Module] = []  # those that look like attention, read tokens, or are layers of our own
         waiting: list[nn.Module | None] = [self.model]
-        while waiting:
-            module = waiting.pop()
-            if module is None or id(module) in self.modules:
+        for module in waiting:  # which grows
+            if type(module) in PLAIN or module is None or id(module) in modules:
                 continue
-            self.modules.add(id(module))
-            state, kind = module.__dict__, type(module)
+            kind = type(module)
+            modules.add(id(module))
             self.kinds.add(kind)
-            waiting += state["_modules"].values()
-            known = traits(kind)
-            if (
-                known.rewritten
-                or "_compiled_call_impl" in state
-                or "_orig_mod" in state["_modules"]
-                or ("forward" in state and is_compiled(state["forward"]))
-            ):
-                refuse_compiled(next(name for name, one in self.model.named_modules() if one is module), module)
+            state, known = module.__dict__, traits(kind)
+            parts = state["_modules"]
+            if parts:
+                waiting += parts.values()
+            if "forward" in state or "_compiled_call_impl" in state or "_orig_mod" in parts or known.rewritten:
+                self._require_plain(module)
             if known.matters:
                 self.noted.append(module)
         self.modules -= {id(module) for module in self.noted if traits(type(module)).part}
+
+    def _require_plain(self, module: nn.Module) -> None:
+        """An error where a module is compiled; one whose forward is merely another function is as good as any."""
+        state = module.__dict__
+        rewritten = traits(type(module)).rewritten or "_compiled_call_impl" in state or "_orig_mod" in state["_modules"]
+        if rewritten or is_compiled(state.get("forward")):
+            refuse_compiled(next(name for name, one in self.model.named_modules() if one is module), module)
 
     @cached_property
     def names(self) -> dict[int, str]:
@@ -116,6 +120,7 @@ class Watch(registry.Observer):
 
     def runs(self) -> list[Run]:
         """Everything that was seen so far."""
+        self._take_waiting()
         self._read_given()
         if self.built[0] != self.changes:
             self.built = (self.changes, runs_of(self))
@@ -132,6 +137,23 @@ class Watch(registry.Observer):
                 "the model is being captured into a CUDA graph; a replay would run without being seen. "
                 "Watch it outside of the graph."
             )
+        first = self.waiting is None and not self.slots
+        self._take_waiting()
+        if first and call.is_large and self.place.refers and not self.gradients and not call.query.is_inference():
+            self.waiting = call, call.versions
+        else:
+            self._take(call)
+
+    def _take_waiting(self) -> None:
+        """The first call of all is taken up at the second: by then a GPU has a layer's work, and nobody waits."""
+        if self.waiting is None:
+            return
+        (call, then), self.waiting = self.waiting, None
+        if call.versions[:2] != then[:2]:
+            raise overwritten(self.names[id(call.module)] or type(call.module).__name__)
+        self._take(call if call.versions == then else replace(call, value=None, output=None))
+
+    def _take(self, call: Call) -> None:
         name = self.names[id(call.module)]
         turn = self.turns[name] = self.turns.get(name, -1) + 1
         if not self.depth:
@@ -146,22 +168,26 @@ class Watch(registry.Observer):
 
     def saw_output(self, call: Call) -> None:
         """What came of the latest call of a layer that told of it beforehand."""
+        self._take_waiting()
         if id(call.module) in self.latest:
             self._await_gradient(self.latest[id(call.module)], call)
 
     def reordered(self, order: Tensor) -> None:
         """Beams changed places."""
+        self._take_waiting()
         for slot in self.slots.values():
             if slot.strands:
                 slot.strands[-1].reorder(order)
 
     def returned(self, texts: Tensor, given: int) -> None:
         """generate() is over: its texts, so many for each that it was given."""
+        self._take_waiting()
         self.results[self.episode] = (texts, given)
         self.changes += 1
 
     def began(self, model: nn.Module, *_: Any) -> None:
         """The model's forward begins."""
+        self._take_waiting()
         self.depth += model is self.model
         self.forwards += 1
         if self.depth == 1:
@@ -169,6 +195,7 @@ class Watch(registry.Observer):
 
     def ended(self, model: nn.Module, *_: Any) -> None:
         """The model's forward is over, be it by an exception."""
+        self._take_waiting()
         self.depth -= model is self.model
 
     def note(self, module: nn.Module, *_: Any) -> None:
@@ -300,6 +327,7 @@ class Watch(registry.Observer):
 
     def finish(self) -> None:
         """When the watch ends without an exception: anything that was not seen, or not understood, is said here."""
+        self._take_waiting()
         self.checks.require_untouched()
         if self.strict:
             self.checks.compare_samples()
