@@ -148,6 +148,40 @@ def test_groups_that_are_words(library):
         np.testing.assert_allclose(numbers(found).sum(-1), 1, atol=1e-5)
 
 
+STRIDES = [range(0, N), range(2, N, 5), range(7, 8), range(3, 19), range(0, N, 2)]
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("rows", STRIDES)
+def test_shares_of_some_rows(library, name, rows, tiles):
+    for sight, dense, reduced in subjects(name, library):
+        for cols in ([0, 5, 6, N], [3, 11]):
+            expected = groups_of(dense.weights[..., list(rows), :], range(len(rows) + 1), cols)
+            assert_close(sight.shares(rows, cols), reduced(expected))  # whose log-sum-exps are found, then known
+        assert sight.is_summed(rows)
+
+
+def test_shares_teach_the_rows_they_were_made_of_and_no_others(library):
+    (sight, dense, reduced), *_ = subjects("causal", library, ONES)
+    sight.shares(range(1, N, 4), [0, N])
+    assert sight.is_summed(range(1, N, 4))
+    assert not sight.is_summed(range(0, 2))
+    assert_close(sight.weights(), reduced(dense.weights))
+
+
+def test_shares_of_nothing(library):
+    (sight, *_), *_ = subjects("causal", library, ONES)
+    assert tuple(sight.shares(range(4, 4), [0, 3, N]).shape) == (0, 2)
+    assert tuple(sight.shares(range(4, 8, 2), [0]).shape) == (2, 0)
+
+
+@pytest.mark.parametrize("rows", [range(0, N + 1), range(-1, 4), range(8, 2, -1), range(N, N + 5)])
+def test_shares_of_rows_that_are_not_there(library, rows):
+    (sight, *_), *_ = subjects("causal", library, ONES)
+    with pytest.raises(OptionError, match=f"0 to {N - 1}"):
+        sight.shares(rows, [0, N])
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_top(library, name, tiles):
     for sight, dense, reduced in subjects(name, library, ONES):

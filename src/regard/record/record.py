@@ -111,6 +111,14 @@ class Mean(Sight):
         """The mean of what their groups of queries give to their groups of keys.   -> (groups, groups)"""
         return self._mean(lambda head: head.grouped(rows, cols))
 
+    def shares(self, rows: range, cols: Sequence[int]) -> Array:
+        """The mean of what some of their queries give to groups of keys.   -> (rows, groups)"""
+        return self._mean(lambda head: head.shares(rows, cols))
+
+    def is_summed(self, rows: range) -> bool:
+        """Whether the log-sum-exp of some queries is known of all of them."""
+        return all(head.is_summed(rows) for head in self.chosen)
+
     def entropy(self) -> Array:
         """The mean of their entropies (not the entropy of their mean, which is higher).   -> (Q,)"""
         return self._mean(lambda head: head.entropy())
@@ -280,6 +288,22 @@ class Record:
         from ..view.sheet import plot
 
         return plot(self, path, **options)
+
+    def page(self, path: str | PathLike[str], **options: Any) -> None:
+        """One HTML file of every run and text, which any browser opens without a network: the map to zoom and more.
+
+        layers, heads: some of them, by their numbers in the model. title: the model's name unless said. progress: a
+        function that is told the share of the work that is done, from 0 to 1.
+        """
+        from ..view.page import page
+
+        page(self, path, **options)
+
+    def show(self, **options: Any) -> Any:
+        """The page in a notebook, or else in the browser. The options are those of `page`.   -> its path, or None"""
+        from ..view.page import show
+
+        return show(self, **options)
 
     def __repr__(self) -> str:
         runs = self._all()

@@ -80,6 +80,25 @@ class Sight:
         self._learn(chosen, lse)
         return small
 
+    def shares(self, rows: range, cols: Sequence[int]) -> Array:
+        """What each of some queries, evenly spaced, gives to the keys of each group.   -> (.., rows, groups)
+
+        rows: as range(5, 100_000, 10): the whole of a long map can be guessed at from a few of its rows, each exact.
+        cols: the edges of the groups, as for `grouped`.
+        """
+        cols = _edges("cols", cols, self.shape[-1])
+        if rows.step < 1 or (rows and not 0 <= rows[0] <= rows[-1] < self.shape[-2]):
+            raise OptionError(f"rows are {rows}; they must rise, and be out of 0 to {self.shape[-2] - 1}.")
+        if not rows or len(cols) < 2:
+            return statistics.nothing(self._problem, len(rows), max(len(cols) - 1, 0))
+        found, lse = statistics.shares(self._problem, rows, cols, self._known(rows))
+        self._learn(rows, lse)
+        return found
+
+    def is_summed(self, rows: range) -> bool:
+        """Whether the log-sum-exp of some queries is known already, so that their weights are little work."""
+        return self._known(rows) is not None
+
     def top(self, count: int = 8, rows: slice = EVERYTHING) -> Top:
         """The keys that each query attends to most, and how much.   -> .keys and .weights, (.., rows, count)"""
         count, chosen = min(_count("count", count), self.shape[-1]), self._rows(rows)
@@ -139,12 +158,12 @@ class Sight:
 
     def _known(self, rows: range) -> Array | None:
         """The log-sum-exp of some rows, if all of them are known."""
-        sums = self._sums()[(*self._index, ..., slice(rows.start, rows.stop))]
+        sums = self._sums()[(*self._index, ..., slice(rows.start, rows.stop, rows.step))]
         xp = self._problem.xp
         return None if bool(xp.any(xp.isnan(sums))) else sums
 
     def _learn(self, rows: range, lse: Array) -> Array:
-        self._sums()[(*self._index, ..., slice(rows.start, rows.stop))] = lse
+        self._sums()[(*self._index, ..., slice(rows.start, rows.stop, rows.step))] = lse
         return lse
 
     def _sums(self) -> Any:

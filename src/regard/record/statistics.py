@@ -10,14 +10,16 @@ from contextlib import nullcontext
 
 from array_api_compat import is_numpy_namespace
 
-from ..formula import highest, pooling, spread, tiled
+from ..formula import highest, pooling, sampled, spread, tiled
 from ..formula.arrays import Array, quiet
 from ..formula.highest import Top
 from ..formula.problem import Problem
-from ..formula.threads import single_threaded_blas
+from ..formula.threads import in_parallel, single_threaded_blas
 from ..formula.tiled import as_slice, by_blocks, powers_of, shifted
 
-__all__ = ["Top", "log_sum_exp", "nothing", "pooled", "received", "spread_of", "top", "weights"]
+__all__ = ["Top", "log_sum_exp", "nothing", "pooled", "received", "shares", "spread_of", "top", "weights"]
+
+FEW = 128  # rows that are a task of their own where there are not many
 
 
 def log_sum_exp(problem: Problem, rows: range) -> Array:
@@ -56,6 +58,22 @@ def pooled(problem: Problem, rows: Sequence[int], cols: Sequence[int], lse: Arra
     with quiet(problem.xp):
         small, found = pooling.pooled(problem, rows, cols, None if lse is None else lse[..., None])
     return small, found[..., 0]
+
+
+def shares(problem: Problem, rows: range, cols: Sequence[int], lse: Array | None) -> tuple[Array, Array]:
+    """Each of some rows, evenly spaced or next to each other, by groups of columns; and their log-sum-exp.
+
+    rows: as range(0, Q, 10). lse: theirs, where it is known.   -> (.., R, W), (.., R)
+    """
+
+    def share(block: range) -> tuple[Array, Array]:
+        known = None if lse is None else lse[..., as_slice(block)]
+        return pooled(sampled.every(problem, rows[as_slice(block)]), range(len(block) + 1), cols, known)
+
+    blocks = tiled.blocks(len(rows), FEW)
+    found = in_parallel(share, blocks) if is_numpy_namespace(problem.xp) else [share(block) for block in blocks]
+    parts, sums = zip(*found, strict=True)
+    return problem.xp.concat(parts, axis=-2), problem.xp.concat(sums, axis=-1)
 
 
 def top(problem: Problem, count: int, rows: range, lse: Array | None) -> tuple[Top, Array]:
