@@ -26,7 +26,7 @@ ROOMS = {
     ),
     "see": ({"errors", "model", "models", "record", "see", "text"}, {"matplotlib", "rich", "typer", "jax"}),
     "lessons": ({"errors", "formula", "lessons", "view"}, {"transformers", "typer", "jax"}),
-    "view": ({"errors", "explain", "record", "view"}, {"torch", "transformers", "jax"}),
+    "view": ({"errors", "explain", "formula", "record", "view"}, {"torch", "transformers", "jax"}),
 }
 
 

@@ -5,7 +5,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +22,7 @@ UsageError: Any = typer.BadParameter.__bases__[0]
 EXPLAIN = 'regard explain "我 喜欢 学习 AI 技术"'
 SEE = 'regard see "The cat sat on the mat"'
 HEADS = 'regard heads "The cat sat on the mat"'
+SERVED = "The cat sat on the mat"  # what a model that is served has read before anybody types
 DRAWN_WIDTH = 4  # numbers of a word's vector that no file gives
 
 app = typer.Typer(
@@ -146,6 +147,9 @@ Pair = Annotated[
     str | None, typer.Option("--pair", metavar="TEXT", help="A second text: shown is how one looks at the other.")
 ]
 PlotFile = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: a .png, .svg or .pdf.")]
+PageFile = Annotated[
+    Path | None, typer.Option("--page", metavar="FILE", help="Write a page for the browser: an .html of its own.")
+]
 SaveFile = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Keep the record, for regard open.")]
 Json = Annotated[bool, typer.Option("--json", help="Numbers instead of a picture.")]
 
@@ -155,7 +159,7 @@ def see(
     text: Text_ = None, *, model: ModelName = "encoder", file: TextFile = None, layer: LayerNumber = None,
     head: HeadNumber = None, words: Words = None, pair: Pair = None,
     generate: Annotated[int, typer.Option(metavar="N", help="Let the model write N tokens, and see those too.")] = 0,
-    save: SaveFile = None, plot: PlotFile = None, as_json: Json = False,
+    save: SaveFile = None, page: PageFile = None, plot: PlotFile = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """See what each token of a text looks at, in a model as it runs.
 
@@ -165,19 +169,19 @@ def see(
         raise OptionError(f"--generate is {generate}; it is a number of tokens to write.")
     if pair is not None and not pair.strip():
         raise OptionError("--pair has no words; it is a second text.")
-    _require_places(plot, save)
+    _require_places(plot, save, page)
     subject, seen = _look(model, _given(text, file, example=SEE), pair=pair, generate=generate)
     _show(
         seen.record, model=subject.name, wrote=seen.wrote, layer=layer, head=head, words=words, pair=pair is not None,
-        plot=plot, save=save, as_json=as_json,
+        plot=plot, save=save, page=page, as_json=as_json,
     )  # fmt: skip
 
 
 @app.command("open")
 def open_(
     file: Annotated[Path, typer.Argument(help="A record that was saved.", show_default=False)], *,
-    layer: LayerNumber = None, head: HeadNumber = None, words: Words = None, plot: PlotFile = None,
-    as_json: Json = False,
+    layer: LayerNumber = None, head: HeadNumber = None, words: Words = None, page: PageFile = None,
+    plot: PlotFile = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Look at a record that was saved, of any length.
 
@@ -187,7 +191,45 @@ def open_(
 
     _require_places(plot)
     record = open_record(file)
-    _show(record, model=record.model or str(file), layer=layer, head=head, words=words, plot=plot, as_json=as_json)
+    _show(
+        record, model=record.model or str(file), layer=layer, head=head, words=words, plot=plot, page=page,
+        as_json=as_json,
+    )  # fmt: skip
+
+
+@app.command()
+def serve(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="[FILE or MODEL]", help="A record that was saved, or a model that reads what you type."),
+    ] = "encoder",
+    *,
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Where it listens; 0: any that is free.", show_default="8787, or the next free"),
+    ] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address, open nothing.")] = False,
+) -> None:  # fmt: skip
+    """Look at a record of any length, or at a model as it reads what you type, in the browser.
+
+    regard serve run.regard
+    """
+    from .view.serve import serve as answer
+    from .view.serve import server_of
+
+    if port is not None and not 0 <= port < 2**16:
+        raise OptionError(f"--port is {port}; ports are 0 to 65535, and 0 takes any that is free.")
+    if Path(what).is_file() or (what.endswith(".regard") and not Path(what).is_dir()):
+        from .record.file import open as open_record
+
+        server = server_of(open_record(what), title=Path(what).name, port=port)
+    else:
+        subject, seen = _look(what, SERVED)
+        server = server_of(
+            seen.record, title=subject.name, port=port,
+            reads=lambda text, pair, generate: subject.look(text, pair=pair, generate=generate).record,
+        )  # fmt: skip
+    answer(server, browser=not no_browser)
 
 
 @app.command()
@@ -239,7 +281,8 @@ def _look(model: str, text: str, **options: Any) -> Any:
 
 def _show(
     record: Any, *, model: str, wrote: str | None = None, layer: int | None, head: int | None,
-    words: bool | None,    pair: bool = False, plot: Path | None, save: Path | None = None, as_json: bool,
+    words: bool | None, pair: bool = False, plot: Path | None, save: Path | None = None, page: Path | None = None,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """What was chosen of a record: kept, drawn, and printed."""
     from .view import seen
@@ -257,15 +300,18 @@ def _show(
                 sheet.plot_choice(choice, plot, title=model)
             else:
                 sheet.plot(record, plot, layer=layer, words=joined, title=model)
+    if page is not None:
+        with _progressing(f"writing {page}") as progress:
+            record.page(page, layers=layer, heads=head, title=model, progress=progress)
     if as_json:
         said = layer is not None or words or pair
         print(json.dumps(seen.as_json(record, choice if said else None, model=model, wrote=wrote), allow_nan=False))
     else:
         _print(seen.render(record, choice, model=model, wrote=wrote))
-        _tell_files(plot, save)
+        _tell_files(plot, save, page)
 
 
-def _require_places(plot: Path | None, save: Path | None = None) -> None:
+def _require_places(plot: Path | None, save: Path | None = None, page: Path | None = None) -> None:
     """Say what is wrong with the name of a file before a model is loaded for it."""
     if plot is not None:
         from .view.picture import KINDS
@@ -273,14 +319,14 @@ def _require_places(plot: Path | None, save: Path | None = None) -> None:
 
         if plot.suffix.removeprefix(".").lower() not in KINDS:
             raise OptionError(f"{plot} says no kind of picture; let it end in .{', .'.join(KINDS)}.")
-    for file in (plot, save):
+    for file in (plot, save, page):
         if file is not None and file.is_dir():
             raise FileError(f"cannot write {file}: it is a folder; name a file.")
         if file is not None and not file.absolute().parent.is_dir():
             raise FileError(f"cannot write {file}: there is no folder {file.absolute().parent}; make it first.")
 
 
-def _tell_files(plot: Path | None, save: Path | None = None) -> None:
+def _tell_files(plot: Path | None, save: Path | None = None, page: Path | None = None) -> None:
     """Which files were written."""
     from .view.labels import printable
 
@@ -288,6 +334,8 @@ def _tell_files(plot: Path | None, save: Path | None = None) -> None:
         print(f"drawn: {printable(str(plot))}")
     if save is not None:
         print(f"kept: {printable(str(save))}, for regard open")
+    if page is not None:
+        print(f"page: {printable(str(page))}, open it in a browser")
 
 
 @contextmanager
@@ -303,6 +351,25 @@ def _waiting(what: str) -> Iterator[None]:
         return
     with console.status(f"{printable(what)} …"):
         yield
+
+
+@contextmanager
+def _progressing(what: str) -> Iterator[Callable[[float], None] | None]:
+    """Something that may take a minute: a bar, where somebody watches."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from .view.labels import printable
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    said = TextColumn(f"{printable(what)} …", markup=False)
+    columns = said, BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def _print(drawing: Any) -> None:

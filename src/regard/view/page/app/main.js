@@ -1,0 +1,154 @@
+/** The page: reads what it is told, makes the views, and keeps them, the address and the theme in step. */
+
+import { isNight } from "./colour.js";
+import { make, part } from "./dom.js";
+import { fileName, pictureOf, saveFile } from "./exports.js";
+import { computeOf, fragmentOf, lookOf } from "./fragment.js";
+import { headsView } from "./heads.js";
+import { linksView } from "./links.js";
+import { mapView } from "./map.js";
+import { numbersPanel } from "./numbers.js";
+import { packedSource } from "./packed.js";
+import { runText, servedSource } from "./served.js";
+import { shell } from "./shell.js";
+import { FIRST_LOOK, stateOf } from "./state.js";
+import { textView } from "./text.js";
+import { toolbar } from "./toolbar.js";
+import { languageOf, speaker } from "./words.js";
+
+/**
+ * @typedef {import("./description.js").Description} Description
+ * @typedef {import("./state.js").ViewName} ViewName
+ */
+
+const LONG = 256; // tokens from which a logarithmic scale shows more at first
+
+/** @param {Description} description */
+function start(description) {
+  const source = description.source === "served" ? servedSource(description) : packedSource(description, computeOf(location.hash));
+  const told = lookOf(location.hash, description);
+  const first = { ...FIRST_LOOK, ...told };
+  const tokens = description.tokens[description.layers[first.layer]?.queries ?? 0];
+  if (!/(^|[#&])scale=/.test(location.hash) && (tokens?.texts.length ?? 0) > LONG) first.scale = "log";
+  const state = stateOf(first);
+  const status = part("status");
+  const bar = /** @type {HTMLProgressElement} */ (part("progress"));
+
+  /** @type {import("./view.js").Context} */
+  const context = {
+    state, source,
+    say: (word, ...parts) => speaker(languageOf(state.get().language))(word, ...parts),
+    announce: (message) => (status.textContent = message),
+    progress: (done, of) => {
+      bar.hidden = done >= of;
+      [bar.max, bar.value] = [of, done];
+    },
+  };
+
+  Object.assign(globalThis, { regard: { state, source } }); // for the console
+
+  const place = part("views");
+  /** @type {{ [name in ViewName]?: import("./view.js").View }} */
+  const views = {};
+  const makers = { map: mapView, links: linksView, heads: headsView, text: textView };
+  /** The view that is looked at, made when it is first wanted. */
+  const seen = () => {
+    const name = state.get().view;
+    let view = views[name];
+    if (!view) {
+      view = makers[name](context);
+      view.element.id = `view-${name}`;
+      views[name] = view;
+      place.append(view.element);
+    }
+    return view;
+  };
+  seen().draw(); // so that its numbers are on their way while the rest is made
+  const numbers = numbersPanel(context);
+  part("numbers").append(numbers.element);
+
+  const tools = toolbar(context, {
+    exportAs: (kind) => {
+      const look = state.get();
+      const name = fileName(description, look, kind);
+      pictureOf(seen(), kind).then(
+        (blob) => {
+          saveFile(blob, name);
+          context.announce(context.say("export_done", name));
+        },
+        (reason) => context.announce(context.say("export_failed", String(reason))),
+      );
+    },
+    copyLink: () => {
+      writeAddress();
+      navigator.clipboard.writeText(location.href).then(
+        () => context.announce(context.say("link_copied")),
+        () => context.announce(context.say("link_failed")),
+      );
+    },
+    async run(text, pair, generate) {
+      const record = await runText(text, pair, generate);
+      location.hash = "";
+      const next = new URL(location.href);
+      next.search = `?record=${record}`;
+      location.assign(next);
+    },
+  });
+  part("toolbar").append(tools.element);
+  const around = shell(context);
+
+  const dress = () => {
+    const look = state.get();
+    const root = document.documentElement;
+    if (look.theme === "auto") delete root.dataset["theme"];
+    else root.dataset["theme"] = look.theme;
+    root.lang = languageOf(look.language) === "zh" ? "zh-Hans" : "en";
+    root.classList.toggle("night", isNight());
+  };
+  const drawAll = () => {
+    dress();
+    const look = state.get();
+    const view = seen();
+    for (const [name, other] of Object.entries(views)) other.element.hidden = name !== look.view;
+    around.draw();
+    tools.draw();
+    numbers.draw();
+    view.draw();
+  };
+
+  let waiting = 0;
+  const writeAddress = () => {
+    const fragment = fragmentOf(state.get());
+    try {
+      history.replaceState(null, "", fragment ? `#${fragment}` : location.pathname + location.search);
+    } catch {
+      // in a frame without an address there is nothing to restore
+    }
+  };
+  state.listen((_, changed) => {
+    clearTimeout(waiting);
+    waiting = window.setTimeout(writeAddress, 250);
+    if (changed.has("view") || changed.has("theme") || changed.has("language")) drawAll();
+  });
+  window.addEventListener("hashchange", () => state.set({ ...FIRST_LOOK, ...lookOf(location.hash, description) }));
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  new ResizeObserver(() => seen().draw()).observe(place);
+  drawAll();
+  requestAnimationFrame(() => {
+    performance.mark("regard:ready");
+    if (state.get().view !== "map") requestAnimationFrame(() => performance.mark("regard:picture")); // the map sets its own
+  });
+}
+
+/** @param {unknown} reason */
+function complain(reason) {
+  const words = reason instanceof Error ? reason.message : String(reason);
+  document.body.prepend(make("p", { class: "trouble", role: "alert", text: `Regard: ${words}` }));
+  throw reason;
+}
+
+try {
+  start(JSON.parse(part("description").textContent ?? ""));
+} catch (reason) {
+  complain(reason);
+}
