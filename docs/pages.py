@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 IMAGES = Path(__file__).parent / "images"
 TEXT = "The cat sat on the mat because it was tired, and the dog lay down beside it."
 LONG = 12_000  # signs
+INDUCTION = (17, 3)  # layer and head: of all in smollm2 it looks most at what followed the same token before
 SETTLED = 3000  # milliseconds after which every view is complete
 
 
@@ -48,8 +49,8 @@ PICTURES = {
         record=sentence, fragment="view=links&layer=2&head=4&more=2-2,4-0&rows=9", window={"color_scheme": "dark"}
     ),
     "page-heads.png": Picture(record=sentence, fragment="view=heads&sort=previous_token&layer=2&head=3"),
-    "page-text.png": Picture(record=long, layers=[16], fragment="view=text&head=0&rows=700"),
-    "page-long.png": Picture(record=long, layers=[16], fragment="head=0"),
+    "page-text.png": Picture(record=long, layers=[INDUCTION[0]], fragment=f"view=text&head={INDUCTION[1]}&rows=643"),
+    "page-long.png": Picture(record=long, layers=[INDUCTION[0]], fragment=f"head={INDUCTION[1]}"),
     "page-zh.png": Picture(
         record=sentence, fragment="layer=2&head=4&rows=9&cols=3", window={"color_scheme": "dark", "locale": "zh-CN"}
     ),

@@ -189,7 +189,7 @@ def open_(
     """
     from .record.file import open as open_record
 
-    _require_places(plot)
+    _require_places(plot, page=page)
     record = open_record(file)
     _show(
         record, model=record.model or str(file), layer=layer, head=head, words=words, plot=plot, page=page,

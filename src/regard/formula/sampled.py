@@ -3,7 +3,6 @@
 # Q queries of the whole problem, K keys
 
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from .arrays import Array
 from .masks.mask import Mask, Shape
@@ -11,8 +10,6 @@ from .positions.bias import Bias
 from .problem import Problem
 
 __all__ = ["every"]
-
-Part = TypeVar("Part", Mask, Bias)
 
 
 def every(problem: Problem, rows: range) -> Problem:

@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 
 def in_parallel(work: Callable[[Task], Answer], tasks: Sequence[Task]) -> list[Answer]:
     """[work(task) for task in tasks], on all the cores this process may use."""
-    workers = min(_cores(), len(tasks))
+    workers = min(cores(), len(tasks))
     if workers <= 1:
         return [work(task) for task in tasks]
     with single_threaded_blas(), ThreadPoolExecutor(workers) as pool:
@@ -26,7 +26,8 @@ def in_parallel(work: Callable[[Task], Answer], tasks: Sequence[Task]) -> list[A
         return [task.result() for task in started]
 
 
-def _cores() -> int:
+def cores() -> int:
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

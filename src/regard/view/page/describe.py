@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 from ... import __version__
 from ...errors import OptionError, RegardError
 from ...record import Layer, Record, Tokens
 
-__all__ = ["Part", "Shown", "Text", "chosen", "describe"]
+__all__ = ["Part", "Shown", "Text", "chosen", "describe", "sides_of"]
 
 VERSION = 1  # of the description
 NAME = 60  # characters of a text that are its name
@@ -98,11 +99,27 @@ def describe(
     }  # fmt: skip
 
 
+def sides_of(layer: Layer) -> tuple[Tokens, Tokens]:
+    """The tokens of the queries and of the keys; their places, where there are no texts that fit the map."""
+    _, *sizes = layer.map.shape
+    queries, keys = (
+        side[0] if len(side[0]) == size else _numbered(size)
+        for side, size in zip((layer.queries, layer.keys), sizes, strict=True)
+    )
+    return queries, keys
+
+
+@lru_cache(4)
+def _numbered(size: int) -> Tokens:
+    """Places in the stead of texts, made once: a server needs them for every tile."""
+    return Tokens.numbered(size)
+
+
 def _layer(part: Part, sides: "_Sides") -> dict[str, Any]:
-    layer, (_, queries, keys) = part.layer, part.shape
+    layer, (queries, keys) = part.layer, sides_of(part.layer)
     return {
         "id": part.id, "name": layer.name, "index": int(layer.index), "kind": layer.kind,
-        "queries": sides.number(layer.queries[0], queries), "keys": sides.number(layer.keys[0], keys),
+        "queries": sides.number(queries), "keys": sides.number(keys),
         "offset": int(layer.map.offset), "heads": [int(head) for head in part.heads],
         "scores": None, "thumbnail": None, "packed": None,
     }  # fmt: skip
@@ -115,8 +132,7 @@ class _Sides:
     told: list[dict[str, Any]] = field(default_factory=list)
     _found: dict[Tokens, int] = field(default_factory=dict)
 
-    def number(self, tokens: Tokens, size: int) -> int:
-        side = tokens if len(tokens) == size else Tokens.numbered(size)
+    def number(self, side: Tokens) -> int:
         if side not in self._found:
             self._found[side] = len(self.told)
             self.told.append(

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import html
 import json
-import os
 import re
 import zlib
 from collections import deque
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import FileError
+from ...formula.threads import cores
 from .joining import joined
 
 __all__ = ["APP", "block_of", "document", "read_block"]
@@ -73,7 +73,7 @@ def read_block(page: bytes, name: str) -> bytes:
 
 def _data(blocks: Iterable[tuple[str, Callable[[], bytes]]]) -> Iterator[bytes]:
     """The blocks in their order, deflated on all cores; only a few are in memory at a time."""
-    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = cores()
     waiting: deque[Future[bytes]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for name, make in blocks:

@@ -13,6 +13,7 @@ from ...formula.threads import single_threaded_blas
 from ...record import Head, Layer, Tokens
 from ...record.measures import HeadTable, head_table
 from ..page.coding import host
+from ..page.describe import sides_of
 from ..page.glimpse import SCORES, THUMBNAIL, Glimpse, glimpse
 from . import cells
 from .cells import Side
@@ -108,25 +109,25 @@ class Answers:
 
     def _tile(self, book: Book, layer: int, asked: Query, wanted: Wanted) -> Answer:
         unit = asked.unit()
-        queries, keys = _sides(book.layer(layer))
+        queries, keys = sides_of(book.layer(layer))
         rows, cols = _cut(asked, queries, unit, "rows", "height"), _cut(asked, keys, unit, "cols", "width")
         head, step = _head(book, layer, asked), asked.number("step", 0, LARGEST_STEP, 0)
         make = lambda: numbers(*cells.tile(head(), rows, cols, step, wanted))  # noqa: E731
         return self._computed(book, wanted, make, self.refining if step else None)
 
     def _row(self, book: Book, layer: int, asked: Query, wanted: Wanted) -> Answer:
-        queries, _ = map(len, _sides(book.layer(layer)))
+        _, queries, _ = book.layer(layer).map.shape
         head, places = _head(book, layer, asked), asked.places("rows", queries)
         return self._computed(book, wanted, lambda: numbers(cells.row(head(), places)))
 
     def _column(self, book: Book, layer: int, asked: Query, wanted: Wanted) -> Answer:
-        queries, keys = map(len, _sides(book.layer(layer)))
+        _, queries, keys = book.layer(layer).map.shape
         head, places = _head(book, layer, asked), asked.places("cols", keys)
         rows = asked.span("rows", queries, f"0:{queries}")
         return self._computed(book, wanted, lambda: numbers(cells.column(few(head(), rows), places, rows)))
 
     def _rectangle(self, book: Book, layer: int, asked: Query, wanted: Wanted) -> Answer:
-        queries, keys = map(len, _sides(book.layer(layer)))
+        _, queries, keys = book.layer(layer).map.shape
         head, rows, cols = _head(book, layer, asked), asked.span("rows", queries), asked.span("cols", keys)
         if len(rows) * len(cols) > LARGEST_RECTANGLE:
             most = f"{LARGEST_RECTANGLE:,}"
@@ -199,16 +200,6 @@ def _order(body: bytes) -> tuple[str, str | None, int]:
     if type(generate) is not int or not 0 <= generate <= LONGEST_WRITTEN:
         raise Refused(400, f"generate is {str(generate)[:40]}; it must be a whole number from 0 to {LONGEST_WRITTEN}.")
     return str(text), pair, generate
-
-
-def _sides(layer: Layer) -> tuple[Tokens, Tokens]:
-    """The tokens of both sides; their places, where there are no texts that fit."""
-    _, *sizes = layer.map.shape
-    queries, keys = (
-        side[0] if len(side[0]) == size else Tokens.numbered(size)
-        for side, size in zip((layer.queries, layer.keys), sizes, strict=True)
-    )
-    return queries, keys
 
 
 def _cut(asked: Query, tokens: Tokens, unit: str, name: str, cells: str) -> Side:

@@ -5,11 +5,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
+from ...formula.pooling import even_edges
 from ...record import Head, Tokens
+from ..page.coding import host
 from .refusal import Gone
 from .work import FIRST, allowed_step, chosen_rows
 
@@ -30,7 +31,7 @@ class Side:
     @classmethod
     def of(cls, tokens: Tokens, unit: str, units: range, cells: int) -> "Side":
         """The side of a rectangle."""
-        edges = units.start + len(units) * np.arange(cells + 1) // cells
+        edges = np.asarray(even_edges(units, cells))
         words = np.asarray(tokens.word_edges) if unit == "word" else None
         return cls(edges if words is None else words[edges], np.diff(edges), words)
 
@@ -67,7 +68,7 @@ def tile(head: Head, rows: Side, cols: Side, asked: int, wanted: Callable[[], bo
         if not wanted():
             raise Gone
         part = chosen[first : first + at_once]
-        shares = _numbers(head.shares(part, cols.edges.tolist()))
+        shares = host(head.shares(part, cols.edges.tolist()))
         places = np.asarray(part)
         cell = np.searchsorted(rows.edges, places, side="right") - 1
         own = rows.shares_of_units(places)
@@ -95,7 +96,7 @@ def row(head: Head, places: Sequence[int]) -> np.ndarray:
     total = np.zeros(head.shape[-1])
     for run in _runs(places):
         for first in range(run.start, run.stop, TOGETHER):
-            total += _numbers(head.weights(slice(first, min(first + TOGETHER, run.stop)))).sum(axis=0)
+            total += host(head.weights(slice(first, min(first + TOGETHER, run.stop)))).sum(axis=0)
     return total / len(places)
 
 
@@ -103,7 +104,7 @@ def column(head: Head, places: Sequence[int], rows: range) -> np.ndarray:
     """The sum over some columns, for each of some rows.   -> (rows,)"""
     total = np.zeros(len(rows))
     for run in _runs(places):
-        total += _numbers(head.shares(rows, [run.start, run.stop]))[:, 0]
+        total += host(head.shares(rows, [run.start, run.stop]))[:, 0]
     return total
 
 
@@ -112,8 +113,3 @@ def _runs(places: Sequence[int]) -> Iterator[range]:
     breaks = [place for place, (one, other) in enumerate(pairwise(places), 1) if other != one + 1]
     for first, last in pairwise([0, *breaks, len(places)]):
         yield range(places[first], places[last - 1] + 1)
-
-
-def _numbers(found: Any) -> np.ndarray:
-    """An answer of any library as NumPy's."""
-    return np.asarray(found.detach().cpu() if hasattr(found, "detach") else found)

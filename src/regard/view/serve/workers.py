@@ -1,11 +1,11 @@
 """The few threads that compute, and how many requests may wait for them."""
 
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import TypeVar
 
+from ...formula.threads import cores
 from .refusal import Refused
 
 __all__ = ["Workers"]
@@ -18,9 +18,7 @@ class Workers:
     """Threads of their own, as many as there are cores: memory that each thread keeps for itself is kept few times."""
 
     def __init__(self, count: int | None = None, waiting: int = MOST_WAITING) -> None:
-        self.count = count or (
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        )
+        self.count = count or cores()
         self._pool = ThreadPoolExecutor(self.count, "regard")
         self._most, self._inside = self.count + waiting, 0
         self._lock = threading.Lock()

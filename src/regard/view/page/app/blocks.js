@@ -12,9 +12,9 @@ export async function blockText(name) {
   for (;;) {
     const over = document.readyState !== "loading";
     const element = document.getElementById(id);
-    // Without anything behind it, it may still be growing.
-    if (element && (over || element.nextElementSibling)) return element.textContent ?? "";
-    if (over) throw new Error(`the file has no block ${name}; it is not complete`);
+    // Without anything behind it, it may still be growing; behind the last one is the end of the page.
+    if (element?.nextElementSibling) return element.textContent ?? "";
+    if (over) throw new Error(`the file is not complete, it lacks ${name}`);
     await new Promise((resolve) => setTimeout(resolve, BLOCK_WAIT));
   }
 }

@@ -170,6 +170,7 @@ export function shown(text, most = 40) {
     .replace(/\t/g, "⇥")
     .replace(/[\u0000-\u001f\u007f-\u009f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g, (sign) => escapedSign(sign))
     .replace(/^[\u200c\u200d]+$/, (joiners) => Array.from(joiners, escapedSign).join("")) // within a word they join its letters
+    .replace(/(\p{M}{6})\p{M}+/gu, "$1") // more marks on one letter would cover its neighbours
     .replace(/^ +$/, (blanks) => "␣".repeat(blanks.length));
   const signs = Array.from(visible.trim() || visible);
   return signs.length > most ? signs.slice(0, most - 1).join("") + "…" : signs.join("");

@@ -9,6 +9,7 @@ const CHOICES = /** @type {{ [name: string]: readonly string[] }} */ ({
   pair: ["all", "aa", "ab", "ba", "bb"], scale: ["linear", "log"], theme: ["auto", "light", "dark"],
   language: ["auto", "en", "zh"], sort: ["model", "entropy", "distance", "sink", "induction", "previous_token"],
 });
+const BY_TEXT = ["unit", "scale"]; // how these begin depends on the text, so an address always says them
 const MOST = 4000; // tokens of a selection that an address holds
 
 /**
@@ -19,7 +20,8 @@ export function fragmentOf(look) {
   const parts = new URLSearchParams();
   for (const name of Object.keys(CHOICES)) {
     const value = String(look[/** @type {keyof Look} */ (name)]);
-    if (value !== String(FIRST_LOOK[/** @type {keyof Look} */ (name)])) parts.set(name, value);
+    const first = String(FIRST_LOOK[/** @type {keyof Look} */ (name)]);
+    if (value !== first || BY_TEXT.includes(name)) parts.set(name, value);
   }
   for (const name of /** @type {const} */ (["text", "layer", "head"])) if (look[name]) parts.set(name, String(look[name]));
   if (look.byRow) parts.set("rows-alone", "1");

@@ -12,7 +12,7 @@ import { shown } from "./description.js";
 const LONGEST = 26; // signs of a label
 const WIDEST = 150; // pixels
 const SLANT = 55; // degrees
-const LINE = 15; // pixels that a label needs
+const LINE = 13; // pixels that a label needs
 
 /** @type {CanvasRenderingContext2D | null} */
 let ruler = null;
@@ -54,7 +54,7 @@ export function labelRoom(axis) {
   let widest = 0;
   for (let unit = axis.from; unit < axis.to; unit += step) widest = Math.max(widest, labelWidth(shown(axis.label(unit), LONGEST), 13));
   const places = count > 30 ? labelWidth(` ${axis.count}`, 10) : 0;
-  return Math.min(WIDEST, Math.max(36, Math.ceil(widest))) + places;
+  return Math.min(count > 200 ? WIDEST / 2 : WIDEST, Math.max(36, Math.ceil(widest))) + places;
 }
 
 /**

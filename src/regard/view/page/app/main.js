@@ -22,14 +22,16 @@ import { languageOf, speaker } from "./words.js";
  */
 
 const LONG = 256; // tokens from which a logarithmic scale shows more at first
+const BYTES = /^⟨[0-9a-f]{2}( [0-9a-f]{2})*⟩$/; // tokens that are parts of characters; of many such only words can be read
 
 /** @param {Description} description */
 function start(description) {
   const source = description.source === "served" ? servedSource(description) : packedSource(description, computeOf(location.hash));
   const told = lookOf(location.hash, description);
   const first = { ...FIRST_LOOK, ...told };
-  const tokens = description.tokens[description.layers[first.layer]?.queries ?? 0];
-  if (!/(^|[#&])scale=/.test(location.hash) && (tokens?.texts.length ?? 0) > LONG) first.scale = "log";
+  const texts = description.tokens[description.layers[first.layer]?.queries ?? 0]?.texts ?? [];
+  if (!/(^|[#&])scale=/.test(location.hash) && texts.length > LONG) first.scale = "log";
+  if (!/(^|[#&])unit=/.test(location.hash) && 4 * texts.filter((text) => BYTES.test(text)).length > texts.length) first.unit = "word";
   const state = stateOf(first);
   const status = part("status");
   const bar = /** @type {HTMLProgressElement} */ (part("progress"));
@@ -134,6 +136,9 @@ function start(description) {
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   new ResizeObserver(() => seen().draw()).observe(place);
   drawAll();
+  const requireEnd = () => void (document.getElementById("end") ?? warn(context.say("cut_short")));
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", requireEnd);
+  else requireEnd();
   requestAnimationFrame(() => {
     performance.mark("regard:ready");
     if (state.get().view !== "map") requestAnimationFrame(() => performance.mark("regard:picture")); // the map sets its own
@@ -142,9 +147,13 @@ function start(description) {
 
 /** @param {unknown} reason */
 function complain(reason) {
-  const words = reason instanceof Error ? reason.message : String(reason);
-  document.body.prepend(make("p", { class: "trouble", role: "alert", text: `Regard: ${words}` }));
+  warn(`Regard: ${reason instanceof Error ? reason.message : String(reason)}`);
   throw reason;
+}
+
+/** @param {string} words */
+function warn(words) {
+  document.body.prepend(make("p", { class: "trouble", role: "alert", text: words }));
 }
 
 try {

@@ -279,10 +279,11 @@ export function mapView(context) {
     const peak = tiles.peak(level());
     const most = look.byRow ? say("map_row_peak") : figure(peak);
     const least = look.scale === "log" ? (look.byRow ? "1e−4" : figure(peak * 1e-4)) : "0";
-    pen.text(`${least} – ${most}`, plot.left + wide + 10, y + 4, { size: 11, fill: ink.faint });
-    const names = `${say("map_axes")}`;
-    const room = plot.width - wide - 26 - labelWidth(`${least} – ${most}`, 11);
-    if (labelWidth(names, 11) < room) pen.text(names, plot.left + plot.width, y + 4, { size: 11, fill: ink.faint, align: "end" });
+    const ends = `${least} – ${most}`;
+    pen.text(ends, plot.left + wide + 10, y + 4, { size: 11, fill: ink.faint });
+    const after = plot.left + wide + 34 + labelWidth(ends, 11);
+    const names = say("map_axes");
+    if (after + labelWidth(names, 11) <= plot.left + plot.width) pen.text(names, after, y + 4, { size: 11, fill: ink.faint });
   };
 
   const chosenUnits = () => {
@@ -337,7 +338,8 @@ export function mapView(context) {
     const pieces = places.map((place) => tiles.at(place));
     const there = pieces.filter((piece) => piece?.values).length;
     const settled = pieces.filter((piece) => piece?.settled).length;
-    context.progress(settled + there, 2 * places.length);
+    const done = pieces.reduce((sum, piece) => sum + (piece?.settled ? 2 : piece?.values ? 1 : 0), 0); // or has failed
+    context.progress(done, 2 * places.length);
     if (!painted && (there === places.length || tiles.root()?.values)) {
       painted = true;
       requestAnimationFrame(() => performance.mark("regard:picture"));

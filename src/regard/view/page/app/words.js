@@ -103,6 +103,7 @@ const ENGLISH = {
   loading: "Loading…",
   computing: "Computing…",
   failed: "That did not work: {0}",
+  cut_short: "This file is not complete: something at its end is missing. Copy or download it again.",
 
   // all heads
   sort: "Sort by",
@@ -290,6 +291,7 @@ const CHINESE = {
   loading: "加载中…",
   computing: "计算中…",
   failed: "操作失败：{0}",
+  cut_short: "此文件不完整：末尾缺少内容。请重新复制或下载。",
 
   sort: "排序",
   sort_model: "模型顺序",
