@@ -214,11 +214,10 @@ def serve(
 
     regard serve run.regard
     """
+    from .view.serve import require_port, server_of
     from .view.serve import serve as answer
-    from .view.serve import server_of
 
-    if port is not None and not 0 <= port < 2**16:
-        raise OptionError(f"--port is {port}; ports are 0 to 65535, and 0 takes any that is free.")
+    require_port(port)  # before a model is loaded
     if Path(what).is_file() or (what.endswith(".regard") and not Path(what).is_dir()):
         from .record.file import open as open_record
 

@@ -2,6 +2,8 @@
 
 import re
 import time
+from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -42,14 +44,13 @@ def settled(page) -> None:
     page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
 
 
-
 def pointed_at(page, x: float, y: float) -> tuple[int, int, str]:
     """The cell of the map under a point of the window: its row, its column, and the figure that its tip shows."""
     page.mouse.move(x, y)
     settled(page)
-    told = re.fullmatch(r".* → .*  (\S+)\s*\nquery (\d+), key (\d+)", page.locator(".tip").inner_text(), re.S)
+    told = re.fullmatch(r".* → .*?  (.*)\nquery (\d+), key (\d+)", page.locator(".tip").inner_text(), re.S)
     assert told, f"the tip at {x}, {y} says {page.locator('.tip').inner_text()!r}"
-    return int(told[2]), int(told[3]), told[1]
+    return int(told[2]), int(told[3]), told[1].strip()
 
 
 def figure(text: str) -> tuple[float, float]:
@@ -59,7 +60,23 @@ def figure(text: str) -> tuple[float, float]:
     return float(plain), 0.5 * 10.0 ** (int(tens or 0) - len(digits.partition(".")[2]))
 
 
-def middle(locator, across: float = 0.5, down: float = 0.5) -> tuple[float, float]:
-    """A point of an element, by its share of the width and the height."""
+def middle(locator, across: float = 0.5, down: float = 0.5) -> tuple[int, int]:
+    """A point of an element, by its share of the width and the height; whole pixels, as a wheel tells its place."""
     box = locator.bounding_box()
-    return box["x"] + across * box["width"], box["y"] + down * box["height"]
+    return round(box["x"] + across * box["width"]), round(box["y"] + down * box["height"])
+
+
+def numbers_shown(page) -> list[tuple[int, float]]:
+    """The table of numbers: places and weights."""
+    return page.evaluate("""() => [...document.querySelectorAll(".numbers-table tbody tr")].map((row) =>
+        [Number(row.querySelector(".place").textContent), Number(row.querySelector(".weight").title)])""")
+
+
+def exported(page, kind: str):
+    """What is seen, saved as a file: an SVG as its tree, anything else as bytes."""
+    page.get_by_role("button", name="Export").click()
+    names = {"svg": "Drawing (SVG)", "png": "Picture (PNG)"}
+    with page.expect_download() as saving:
+        page.get_by_role("button", name=names[kind]).click()
+    content = Path(saving.value.path()).read_bytes()
+    return ElementTree.fromstring(content) if kind == "svg" else content

@@ -39,12 +39,12 @@ def executable() -> str | None:
 
 
 @contextmanager
-def started() -> Iterator:
+def started(flags: tuple[str, ...] = FLAGS) -> Iterator:
     """A Chromium that runs until the block ends."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable(), args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=executable(), args=list(flags))
         try:
             yield browser
         finally:

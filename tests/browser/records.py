@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 import regard
-from regard.formula import masks
+from regard.formula import masks, positions
 from regard.record import Record, Tokens
 from regard.see import load
 from tests.view.page.pages import layer_of, map_of, record_of
@@ -28,7 +28,7 @@ def family(name: str, *, tokens: int = 9, padding: str = "none", half: bool = Fa
     from tests.record.models import inputs_of, make
 
     quiet()
-    model = make(name, "eager" if name == "gpt_oss" else "sdpa")
+    model = make(name, "eager" if name in ("gpt_oss", "gemma2") else "sdpa")
     inputs = inputs_of(name, padding)
     if tokens != 9:
         ids = torch.randint(5, 100, (1, tokens), generator=torch.Generator().manual_seed(2))
@@ -76,6 +76,12 @@ def holes() -> Record:
     allowed = np.random.default_rng(0).random((40, 40)) < 0.5
     allowed[7] = False
     return record_of(layer_of(map_of(mask=masks.given(allowed))), model="holes")
+
+
+@cache
+def alibi() -> Record:
+    """A bias that grows with the distance."""
+    return record_of(layer_of(map_of(bias=positions.alibi(2), mask=masks.causal())), model="alibi")
 
 
 @cache

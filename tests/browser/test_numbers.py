@@ -2,6 +2,8 @@
 
 # H heads, Q queries, K keys, D width
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from regard.view.page.coding import host
 from tests.browser import chromium
 from tests.browser.asking import ask
 from tests.browser.conftest import windows
-from tests.browser.records import LONG, built_in, family, holes, long_text, pair, pieces, written
+from tests.browser.records import LONG, alibi, built_in, family, holes, long_text, pair, pieces, written
 
 # Nine tokens are kept as weights, forty-eight as queries and keys.
 RECORDS = {
@@ -36,7 +38,7 @@ RECORDS = {
     "sinks, dots": (family, {"name": "gpt_oss", "tokens": LONG}),
     "softcap": (family, {"name": "gemma2"}),
     "softcap, dots": (family, {"name": "gemma2", "tokens": LONG}),
-    "alibi, dots": (family, {"name": "bloom", "tokens": LONG}),
+    "alibi, dots": (alibi, {}),
 }  # fmt: skip
 
 
@@ -64,7 +66,7 @@ class Opened:
 
 
 def rounding(own, head, packed):
-    """How far a weight of the page may be from the record's: half of its last bit, or what the queries' bits make of it.
+    """How far a weight of the page may be from the record's: half of its last bit, or what those of the queries make.
 
     In float32, sums of D products and an exponential of up to 20 are good to about 1e-5 of the weight.
     """
@@ -137,9 +139,11 @@ def test_a_tile_of_words_is_the_record_grouped(opened_record):
         words = host(head.grouped(rows, cols))
         question = {"unit": "word", "rows": [0, high], "cols": [1, wide], "height": 3, "width": 4, "step": 1}
         down, across = even_edges(range(high), 3), even_edges(range(1, wide), 4)
-        means = [[words[a:b, c:d].mean() for c, d in zip(across, across[1:])] for a, b in zip(down, down[1:])]
+        means = [[words[a:b, c:d].mean() for c, d in pairwise(across)] for a, b in pairwise(down)]
         longest = np.diff(cols).max()
-        require_close(ask(opened_record.page, "tile", **place, **question), np.asarray(means), longest * most.max() + 1e-7)
+        require_close(
+            ask(opened_record.page, "tile", **place, **question), np.asarray(means), longest * most.max() + 1e-7
+        )
 
 
 def test_the_stated_error_holds(opened_record):
@@ -180,9 +184,11 @@ def test_thumbnails_are_the_record_pooled(opened_record):
 def test_an_overview_is_the_record_pooled(page_of):
     page = page_of(long_text())
     height, width = page.evaluate("() => regard.source.description.layers[0].packed.overview")
-    found = page.evaluate("() => regard.source.overview(0, 0).then(({ values }) => Array.from(values))")
-    own = host(long_text().layers[0].heads[0].pooled(height, width))
-    np.testing.assert_allclose(np.reshape(found, own.shape), own, rtol=2**-10, atol=2**-24)
+    some = (
+        "() => regard.source.overview(0, 0).then(({ values }) => Array.from(values.filter((_, at) => at % 97 === 0)))"
+    )
+    own = host(long_text().layers[0].heads[0].pooled(height, width)).reshape(-1)[::97]
+    np.testing.assert_allclose(page.evaluate(some), own, rtol=2**-10, atol=2**-24)
 
 
 def test_a_tile_of_some_queries_says_so(page_of):

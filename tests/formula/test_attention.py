@@ -113,7 +113,7 @@ def test_a_rectangle_of_the_weights_is_cut_from_the_map(library, rng):
 
 def test_a_rectangle_of_a_long_text_costs_no_more_than_its_rows(rng, monkeypatch):
     """Half-precision keys of 100,000 tokens are widened tile by tile, and queries that nobody asks for not at all."""
-    monkeypatch.setattr(threads, "_cores", lambda: 2)  # each core has a buffer of its own
+    monkeypatch.setattr(threads, "cores", lambda: 2)  # each core has a buffer of its own
     query, key = (rng.normal(size=(4, 100_000, 16)).astype(np.float16) for _ in range(2))
     tracemalloc.start()
     tile = weights(query, key, masks.causal(), rows=slice(90_000, 90_004), cols=slice(10, 14))

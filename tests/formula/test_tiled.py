@@ -106,7 +106,7 @@ def test_statistics_of_nothing(library):
 
 
 def test_a_large_map_is_not_held(rng, monkeypatch):
-    monkeypatch.setattr(threads, "_cores", lambda: 2)  # each core has a few tiles of its own
+    monkeypatch.setattr(threads, "cores", lambda: 2)  # each core has a few tiles of its own
     query, key, value = (rng.normal(size=(1, 8192, 16)).astype(np.float32) for _ in range(3))
     whole = 8192**2 * 4  # bytes of the scores alone
     for call in (

@@ -176,7 +176,7 @@ def test_half_precision_out_of_a_file(tmp_path, dtype):
 
 
 def test_a_large_map_is_not_held(monkeypatch):
-    monkeypatch.setattr(threads, "_cores", lambda: 2)
+    monkeypatch.setattr(threads, "cores", lambda: 2)
     size, rng = 8192, np.random.default_rng(0)
     arrays = {name: rng.normal(size=(1, size, 8)).astype("f") for name in ("queries", "keys", "values", "gradients")}
     made = Map(**arrays, scale=0.3, mask=masks.causal(), value_norms=np.ones((1, size), "f"))

@@ -244,7 +244,7 @@ def test_a_record_out_of_a_file_scores_the_same(tmp_path, name):
 
 @pytest.mark.parametrize("texts", [["a"] * 8192, [str(place * place % 1009) for place in range(8192)]])
 def test_a_large_map_is_not_held(monkeypatch, texts):
-    monkeypatch.setattr(threads, "_cores", lambda: 2)
+    monkeypatch.setattr(threads, "cores", lambda: 2)
     size, rng = len(texts), np.random.default_rng(0)
     queries, keys = (rng.normal(size=(1, size, 8)).astype("f") for _ in range(2))
     made = Map(queries=queries, keys=keys, scale=0.3, mask=masks.causal())

@@ -451,7 +451,7 @@ def test_the_entropy_of_a_mean_is_the_mean_of_entropies():
 
 def test_a_large_map_is_not_held(monkeypatch):
     """8,192 tokens: no question takes an eighth of what the map would."""
-    monkeypatch.setattr(threads, "_cores", lambda: 2)
+    monkeypatch.setattr(threads, "cores", lambda: 2)
     size, rng = 8192, np.random.default_rng(0)
     queries, keys = rng.normal(size=(2, 1, size, 8)).astype("f")
     made = Map(queries=queries, keys=keys, scale=0.3, mask=masks.causal())

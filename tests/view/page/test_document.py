@@ -183,11 +183,6 @@ class TestJoining:
 class TestOurs:
     """The scripts that ship."""
 
-    @pytest.fixture(autouse=True)
-    def _complete(self):
-        if not (APP / "main.js").exists():
-            pytest.skip("there is no main.js yet")
-
     def test_they_join(self, tmp_path):
         whole = b"".join(document({"title": "t"}))
         assert len(whole) < 350_000  # of every page
@@ -225,7 +220,7 @@ class TestPage:
     def test_places_that_cannot_be(self, small, tmp_path):
         with pytest.raises(FileError, match=r"no folder .*nowhere; make it first"):
             page(self.record(), tmp_path / "nowhere" / "page.html")
-        with pytest.raises(FileError, match="it is a folder"):
+        with pytest.raises(FileError, match="is a folder; name a file"):
             page(self.record(), tmp_path)
 
     def test_shown_in_the_browser(self, small, monkeypatch, capsys):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.errors import OptionError, RegardError
+from regard.errors import OptionError
 from regard.formula import masks, positions
 from regard.formula.positions.bias import as_bias
 from regard.record.measures import head_table
@@ -293,10 +293,3 @@ class TestGlimpse:
         side = [Tokens.of([str(place) for place in range(40)])]
         layer = layer_of(map_of(), queries=side, keys=side)
         assert glimpse(layer.heads[0]).scores["induction"] is None
-
-
-def test_nothing_to_show():
-    from regard.record import Record
-
-    with pytest.raises(RegardError, match="the record is empty"):
-        chosen(Record([]))

@@ -1,25 +1,22 @@
 """A run → its file: described as JSON, then written piece by piece under a temporary name."""
 
-import errno
 import json
 import math
 import os
-import secrets
-import stat
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...errors import FileError, OptionError
+from ...errors import OptionError
 from ...formula.arrays import Array
 from ..map import Map
 from ..record import Layer, Run
 from .contents import Contents, Tensor, writable
 from .fitting import require_whole
-from .format import ARRAYS, CODES, FORMAT, LARGEST_HEADER, VERSION, dtype_name, itemsize_of, path_of
+from .format import ARRAYS, CODES, FORMAT, LARGEST_HEADER, VERSION, dtype_name, itemsize_of
+from .replacing import target_of, write_whole
 
 PIECE = 2**26  # bytes that are brought to the host and written at a time
 WORTH_SUMMING = 2**41  # multiply-adds that `save` spends on log-sum-exps unless it is told otherwise
@@ -33,11 +30,13 @@ def save(run: Run, path: str | os.PathLike[str], *, lse: bool | None = None) -> 
     """
     if lse is not None and type(lse) is not bool:
         raise OptionError(f"lse is {lse!r}; it must be True, False or None.")
-    target = _target(path)
+    target = target_of(path)
     contents = Contents()
     described = _described(run, contents, lse)
     ordered = sorted(contents.tensors, key=lambda tensor: -tensor.itemsize)  # so that each begins at a multiple of it
-    _write(target, _header(described, ordered), ordered)
+    header = _header(described, ordered)
+    size = len(header) + sum(math.prod(tensor.shape) * tensor.itemsize for tensor in ordered)
+    write_whole(target, _content(header, ordered), size)
 
 
 def _described(run: Run, contents: Contents, lse: bool | None) -> dict[str, Any]:
@@ -101,46 +100,11 @@ def _header(described: dict[str, Any], ordered: list[Tensor]) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
-def _write(target: Path, header: bytes, ordered: list[Tensor]) -> None:
-    """Everything under a temporary name beside the target, which it takes when it is complete."""
-    whole = len(header) + sum(math.prod(tensor.shape) * tensor.itemsize for tensor in ordered)
-    temporary = target.with_name(f".regard-{secrets.token_hex(8)}.part")
-    try:
-        try:
-            with temporary.open("xb") as file:
-                file.write(header)
-                for tensor in ordered:
-                    for piece in _pieces(tensor.array):
-                        file.write(_bytes(piece, tensor.packed))
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise FileError(f"{target} cannot be written: {_reason(error, target, whole)}") from None
-
-
-def _reason(error: OSError, target: Path, whole: int) -> str:
-    if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return f"there is no folder {target.parent}; make it first."
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"the folder {target.parent} may not be written to; choose another."
-    if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
-        return f"the record takes {whole:,} bytes, and there is no room for them; make room, or choose another disk."
-    return f"{error.strerror or error}."
-
-
-def _target(path: Any) -> Path:
-    """The file to be written: where a link points to, and nothing but a file."""
-    target = Path(os.path.realpath(path_of(path)))
-    try:
-        mode = target.stat().st_mode
-    except OSError as error:  # there is none yet; that there can be one is better known before the work than after it
-        if not target.parent.is_dir():
-            raise FileError(f"{target} cannot be written: {_reason(error, target, 0)}") from None
-        return target
-    if not stat.S_ISREG(mode):
-        raise FileError(f"{target} is {'a folder' if stat.S_ISDIR(mode) else 'no plain file'}; name a file.")
-    return target
+def _content(header: bytes, ordered: list[Tensor]) -> Iterator[Any]:
+    yield header
+    for tensor in ordered:
+        for piece in _pieces(tensor.array):
+            yield _bytes(piece, tensor.packed)
 
 
 def _pieces(array: Array) -> Iterator[Array]:

@@ -1,8 +1,6 @@
 """A record as one HTML file that needs nothing else: written to a disk, shown in a notebook or in the browser."""
 
 import html
-import os
-import secrets
 import sys
 import tempfile
 import webbrowser
@@ -11,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import FileError
+from ...record.file.replacing import target_of, write_whole
 from .describe import chosen, describe
 from .document import document
 from .packing import Progress, pack
@@ -34,8 +32,8 @@ def page(
     layers, heads: some of them, by their numbers in the model. title: the model's name unless said. progress: told the
     share of the work that is done; a map of 100,000 tokens takes a minute.
     """
-    target = _target(path)
-    _write(target, _pieces(record, layers, heads, title, progress))
+    target = target_of(path)
+    write_whole(target, _pieces(record, layers, heads, title, progress))
 
 
 def show(record: "Record", *, layers: Numbers = None, heads: Numbers = None, title: str | None = None) -> Path | None:
@@ -81,28 +79,3 @@ def _opened(file: Path) -> bool:
         return webbrowser.open(file.as_uri())
     except webbrowser.Error:
         return False
-
-
-def _target(path: Any) -> Path:
-    """The file to be written, where a link points to; what is wrong with it is said before the work."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise FileError(f"cannot write {path}: it is a folder; name a file.")
-    if not target.parent.is_dir():
-        raise FileError(f"cannot write {path}: there is no folder {target.parent}; make it first.")
-    return target
-
-
-def _write(target: Path, pieces: Iterable[bytes]) -> None:
-    """Everything under a temporary name beside the target, which it takes when it is complete."""
-    temporary = target.with_name(f".regard-{secrets.token_hex(8)}.part")
-    try:
-        with temporary.open("xb") as file:
-            file.writelines(pieces)
-        temporary.replace(target)
-    except OSError as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"cannot write {target}: {error.strerror or error}.") from None
-    finally:
-        temporary.unlink(missing_ok=True)

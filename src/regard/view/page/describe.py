@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import index
 from typing import Any, Literal
 
 from ... import __version__
@@ -151,7 +152,10 @@ def _wanted(name: str, numbers: int | Iterable[int] | None, known: set[int]) -> 
     """The numbers that somebody chose, each known; all of them where nobody did."""
     if numbers is None:
         return known
-    wanted = {numbers} if isinstance(numbers, int) else set(numbers)
+    try:
+        wanted = {index(number) for number in (numbers if isinstance(numbers, Iterable) else (numbers,))}
+    except TypeError:
+        raise OptionError(f"{name}s are {str(numbers)[:60]}; they must be whole numbers, as in [0, 3].") from None
     for number in sorted(wanted - known):
         raise OptionError(f"there is no {name} {number} here; there are {', '.join(map(str, sorted(known)))}.")
     if not wanted:

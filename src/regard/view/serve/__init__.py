@@ -13,11 +13,11 @@ from ...errors import RegardError
 from ...record import Record
 from ..page.document import document
 from .answers import Answers
-from .server import Server, listen
+from .server import Server, listen, require_port
 from .shelf import Reads, Shelf
 from .site import Site
 
-__all__ = ["Server", "serve", "server_of"]
+__all__ = ["Server", "require_port", "serve", "server_of"]
 
 POLICY = re.compile(rb'http-equiv="Content-Security-Policy"\s+content="([^"]*)"', re.I)
 

@@ -169,6 +169,7 @@ class Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """What http.server itself refuses, before it knows what is asked for: in JSON, as all else."""
         self.close_connection = True
+        self.request_version = self.protocol_version  # an unknown one would be answered as the oldest, without a status
         self.command = self.command if getattr(self, "command", None) else "GET"
         status = 405 if code == 501 else int(code)
         allow = {"Allow": "GET, HEAD, POST"} if status == 405 else {}

@@ -13,7 +13,7 @@ from ..labels import printable
 from .handler import Handler
 from .site import Site
 
-__all__ = ["PORT", "Server", "listen"]
+__all__ = ["PORT", "Server", "listen", "require_port"]
 
 PORT = 8787
 TRIED = 20  # ports, from the first on
@@ -82,10 +82,15 @@ class Server(ThreadingHTTPServer):
         print(f"regard: {printable(words)[:400]}", file=sys.stderr)
 
 
-def listen(site: Site, port: int | None = None) -> Server:
-    """A server at a port, 0 for any that is free; unless said, at the first free one from 8787 on."""
+def require_port(port: int | None) -> None:
+    """An error unless there can be such a port."""
     if port is not None and not 0 <= port < 2**16:
         raise OptionError(f"--port is {port}; ports are 0 to 65535, and 0 takes any that is free.")
+
+
+def listen(site: Site, port: int | None = None) -> Server:
+    """A server at a port, 0 for any that is free; unless said, at the first free one from 8787 on."""
+    require_port(port)
     candidates = [*range(PORT, PORT + TRIED), 0] if port is None else [port]
     for candidate in candidates:
         try:

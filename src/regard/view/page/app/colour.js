@@ -40,7 +40,7 @@ export function colourTable(night) {
  * @param {boolean} night
  * @returns {Colour}
  */
-export function colourAt(share, night) {
+function colourAt(share, night) {
   const ramp = night ? AT_NIGHT : ON_PAPER;
   const place = Math.min(1, Math.max(0, share)) * (ramp.length - 1);
   const step = Math.min(ramp.length - 2, Math.floor(place));

@@ -19,7 +19,8 @@
  * @property {null | { first: number }} bias
  * @property {null | [number, number]} overview
  *
- * @typedef {{ [measure: string]: (number | null)[] }} Scores
+ * @typedef {"entropy" | "distance" | "sink" | "induction" | "previous_token"} Measure
+ * @typedef {{ [measure in Measure]?: (number | null)[] }} Scores A number for each head, null where it has no meaning.
  *
  * @typedef {object} Layer
  * @property {number} id
@@ -46,6 +47,7 @@
  * @property {Tokens[]} tokens
  * @property {{ name: string, layers: number[] }[]} texts
  * @property {Layer[]} layers
+ * @property {number} [record] Served: the number by which it is asked for.
  */
 
 /** @typedef {"token" | "word"} Unit */
@@ -125,7 +127,7 @@ export function axesOf(description, layer, unit, pair) {
  * @param {number | null} segment
  * @returns {Span}
  */
-export function segmentSpan(tokens, segment) {
+function segmentSpan(tokens, segment) {
   const marks = tokens.segments;
   const first = marks && segment !== null ? marks.indexOf(segment) : -1;
   if (!marks || segment === null || first < 0) return [0, tokens.texts.length];

@@ -1,4 +1,4 @@
-/** What is seen, as a file: PNG at twice the size of the screen, or SVG. */
+/** What is seen, as a picture: PNG at twice the size of the screen, or SVG; and the names of files. */
 
 import { isNight } from "./colour.js";
 import { make } from "./dom.js";
@@ -34,27 +34,15 @@ export async function pictureOf(view, kind) {
 }
 
 /**
- * @param {Blob} blob
- * @param {string} name
- */
-export function saveFile(blob, name) {
-  const address = URL.createObjectURL(blob);
-  const link = make("a", { href: address, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
-}
-
-/**
- * A name for a file, of what is seen.
+ * A name for a file: the model, what is shown of it, and of which head unless it is of all.
  * @param {import("./description.js").Description} description
  * @param {Readonly<import("./state.js").Look>} look
+ * @param {string} what
  * @param {string} ending
  */
-export function fileName(description, look, ending) {
+export function fileName(description, look, what, ending) {
   const layer = description.layers[look.layer];
-  const model = (description.model || "regard").replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 40);
-  const which = look.view === "heads" ? "heads" : `${look.view}-${layer.kind}-${layer.index}-${layer.heads[look.head]}`;
+  const model = description.model.replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^[-.]+|[-.]+$/g, "").slice(0, 60) || "attention";
+  const which = what === "heads" || !layer ? what : `${layer.kind}-${layer.index}-${layer.heads[look.head]}-${what}`;
   return `${model}-${which}.${ending}`;
 }

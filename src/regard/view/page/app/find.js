@@ -23,7 +23,7 @@ const runningTexts = new WeakMap();
  * @param {Tokens} tokens
  * @returns {Running} Made once.
  */
-export function runningText(tokens) {
+function runningText(tokens) {
   let running = runningTexts.get(tokens);
   if (!running) {
     running = joinedUp(tokens);

@@ -1,16 +1,15 @@
 /** What is looked at, as the end of an address: a link restores the view. */
 
-import { FIRST_LOOK } from "./state.js";
+import { MOST_CHOSEN } from "./choice.js";
+import { FIRST_LOOK, MEASURES, PAIRS, VIEW_NAMES } from "./state.js";
 
 /** @typedef {import("./state.js").Look} Look */
 
 const CHOICES = /** @type {{ [name: string]: readonly string[] }} */ ({
-  view: ["map", "links", "heads", "text"], direction: ["from", "to"], unit: ["token", "word"],
-  pair: ["all", "aa", "ab", "ba", "bb"], scale: ["linear", "log"], theme: ["auto", "light", "dark"],
-  language: ["auto", "en", "zh"], sort: ["model", "entropy", "distance", "sink", "induction", "previous_token"],
+  view: VIEW_NAMES, direction: ["from", "to"], unit: ["token", "word"], pair: PAIRS, scale: ["linear", "log"],
+  theme: ["auto", "light", "dark"], language: ["auto", "en", "zh"], sort: ["model", ...MEASURES],
 });
 const BY_TEXT = ["unit", "scale"]; // how these begin depends on the text, so an address always says them
-const MOST = 4000; // tokens of a selection that an address holds
 
 /**
  * @param {Readonly<Look>} look
@@ -28,7 +27,7 @@ export function fragmentOf(look) {
   if (look.more.length) parts.set("more", look.more.map((pair) => pair.join("-")).join(","));
   if (look.rows.length) parts.set("rows", runsOf(look.rows));
   if (look.cols.length) parts.set("cols", runsOf(look.cols));
-  if (look.frame) parts.set("at", [look.frame.x, look.frame.y, look.frame.zoom].map((part) => Number(part.toFixed(3))).join(","));
+  if (look.frame) parts.set("at", [look.frame.x, look.frame.y, look.frame.zoom].map((part) => Number(part.toPrecision(8))).join(","));
   return parts.toString();
 }
 
@@ -85,7 +84,7 @@ export function computeOf(fragment) {
  * @param {number[]} places
  */
 function runsOf(places) {
-  const sorted = [...new Set(places)].sort((one, other) => one - other).slice(0, MOST);
+  const sorted = [...new Set(places)].sort((one, other) => one - other).slice(0, MOST_CHOSEN);
   /** @type {[number, number][]} */
   const runs = [];
   for (const place of sorted) {
@@ -108,7 +107,7 @@ function placesOf(runs, below) {
     const hit = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(run);
     if (!hit) continue;
     const to = Math.min(below - 1, Number(hit[2] ?? hit[1]));
-    for (let place = Number(hit[1]); place <= to && places.length < MOST; place += 1) places.push(place);
+    for (let place = Number(hit[1]); place <= to && places.length < MOST_CHOSEN; place += 1) places.push(place);
   }
   return places;
 }

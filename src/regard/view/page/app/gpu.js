@@ -8,6 +8,8 @@ import { sampledRows } from "./kernel.js";
  * @typedef {"auto" | "gpu" | "cpu"} Compute
  */
 
+const USAGE = { map: 0x01, source: 0x04, target: 0x08, uniform: 0x40, storage: 0x80 }; // of a buffer, as WebGPU numbers them
+const READ = 1; // how one is mapped
 const GROUP = 64; // invocations of a workgroup
 const AT_ONCE = 4e9; // multiply-adds of one dispatch: a card that computes too long is taken away
 const WORTH_IT = 2e7; // and from how many on a tile goes there
@@ -87,6 +89,7 @@ export async function tileOnCard(head, plan, compute) {
   const [height, width] = [plan.rowEdges.length - 1, plan.colEdges.length - 1];
   const columns = plan.colEdges[width] - plan.colEdges[0];
   const chosen = Array.from({ length: height }, (_, line) => sampledRows(plan.rowEdges[line], plan.rowEdges[line + 1], plan.step));
+  if (chosen.some((rows) => rows.some((row) => Number.isNaN(head.sums[row])))) return null; // cards may leave NaN out
   const work = chosen.reduce((sum, rows) => sum + rows.length, 0) * columns * head.width;
   if (compute === "auto" && work < WORTH_IT) return null;
   const found = await card(compute);
@@ -127,8 +130,7 @@ async function dispatched({ device, pipeline, held }, head, plan, chosen, turns)
     bufferOf(device, rows), bufferOf(device, Uint32Array.from(places)), bufferOf(device, Uint32Array.from([...edges, ...plan.colEdges])),
     bufferOf(device, head.bias?.numbers ?? new Float32Array(1)),
   ];
-  const usage = { storage: 0x80, source: 0x04, target: 0x08, map: 0x01, uniform: 0x40 };
-  const cells = device.createBuffer({ size: 4 * height * width, usage: usage.storage | usage.source });
+  const cells = device.createBuffer({ size: 4 * height * width, usage: USAGE.storage | USAGE.source });
   const lines = Math.ceil(height / turns);
   for (let first = 0; first < height; first += lines) {
     const shape = new DataView(new ArrayBuffer(32));
@@ -137,7 +139,7 @@ async function dispatched({ device, pipeline, held }, head, plan, chosen, turns)
     shape.setUint32(20, head.bias ? 1 : 0, true);
     shape.setInt32(24, head.offset, true);
     shape.setInt32(28, head.bias?.first ?? 0, true);
-    const uniform = device.createBuffer({ size: 32, usage: usage.uniform | usage.target });
+    const uniform = device.createBuffer({ size: 32, usage: USAGE.uniform | USAGE.target });
     device.queue.writeBuffer(uniform, 0, shape.buffer);
     const buffers = [uniform, stay(head.queries), stay(head.keys), ...passing, cells];
     const entries = buffers.map((buffer, binding) => ({ binding, resource: { buffer } }));
@@ -151,11 +153,11 @@ async function dispatched({ device, pipeline, held }, head, plan, chosen, turns)
     await device.queue.onSubmittedWorkDone();
     uniform.destroy();
   }
-  const back = device.createBuffer({ size: 4 * height * width, usage: usage.target | usage.map });
+  const back = device.createBuffer({ size: 4 * height * width, usage: USAGE.target | USAGE.map });
   const encoder = device.createCommandEncoder();
   encoder.copyBufferToBuffer(cells, 0, back, 0, 4 * height * width);
   device.queue.submit([encoder.finish()]);
-  await back.mapAsync(1);
+  await back.mapAsync(READ);
   const values = new Float32Array(back.getMappedRange().slice(0));
   for (const buffer of [...passing, cells, back]) buffer.destroy();
   for (let place = 0; place < values.length; place += 1) values[place] /= plan.colUnits[place % width];
@@ -167,7 +169,7 @@ async function dispatched({ device, pipeline, held }, head, plan, chosen, turns)
  * @param {Float32Array | Uint32Array} numbers
  */
 function bufferOf(device, numbers) {
-  const buffer = device.createBuffer({ size: Math.max(16, numbers.byteLength), usage: 0x80 | 0x08 });
+  const buffer = device.createBuffer({ size: Math.max(16, numbers.byteLength), usage: USAGE.storage | USAGE.target });
   device.queue.writeBuffer(buffer, 0, numbers.buffer, numbers.byteOffset, numbers.byteLength);
   return buffer;
 }

@@ -1,7 +1,7 @@
 /** The names beside the map: a token for every row and column where there is room, else one for every so many. */
 
-import { FONT } from "./pen.js";
 import { shown } from "./description.js";
+import { fittedText, textWidth } from "./measuring.js";
 
 /**
  * @typedef {import("./description.js").Axis} Axis
@@ -14,34 +14,14 @@ const WIDEST = 150; // pixels
 const SLANT = 55; // degrees
 const LINE = 13; // pixels that a label needs
 
-/** @type {CanvasRenderingContext2D | null} */
-let ruler = null;
-
-/**
- * How wide a text is.
- * @param {string} text
- * @param {number} size
- */
-export function labelWidth(text, size) {
-  ruler ??= document.createElement("canvas").getContext("2d");
-  if (!ruler) return text.length * size * 0.6;
-  ruler.font = `${size}px ${FONT}`;
-  return ruler.measureText(text).width;
-}
-
 /**
  * A label that fits: cut short where it is too wide.
  * @param {string} text
  * @param {number} most Pixels.
  * @param {number} size
  */
-export function fittedLabel(text, most, size) {
-  let label = shown(text, LONGEST);
-  if (labelWidth(label, size) <= most) return label;
-  const signs = Array.from(label);
-  while (signs.length > 1 && labelWidth(signs.join("") + "…", size) > most) signs.pop();
-  label = signs.join("") + "…";
-  return label;
+function fittedLabel(text, most, size) {
+  return fittedText(shown(text, LONGEST), most, size);
 }
 
 /**
@@ -52,8 +32,8 @@ export function labelRoom(axis) {
   const count = axis.to - axis.from;
   const step = Math.max(1, Math.floor(count / 300));
   let widest = 0;
-  for (let unit = axis.from; unit < axis.to; unit += step) widest = Math.max(widest, labelWidth(shown(axis.label(unit), LONGEST), 13));
-  const places = count > 30 ? labelWidth(` ${axis.count}`, 10) : 0;
+  for (let unit = axis.from; unit < axis.to; unit += step) widest = Math.max(widest, textWidth(shown(axis.label(unit), LONGEST), 13));
+  const places = count > 30 ? textWidth(` ${axis.count}`, 10) : 0;
   return Math.min(count > 200 ? WIDEST / 2 : WIDEST, Math.max(36, Math.ceil(widest))) + places;
 }
 
@@ -61,7 +41,7 @@ export function labelRoom(axis) {
  * Every how many units a label is drawn: 1, 2, 5, 10, 20, …
  * @param {number} zoom
  */
-export function labelStep(zoom) {
+function labelStep(zoom) {
   for (let ten = 1; ; ten *= 10) {
     for (const part of [1, 2, 5]) if (zoom * ten * part >= LINE) return ten * part;
   }
@@ -83,11 +63,11 @@ export function paintRowLabels(pen, axis, frame, plot, ink, chosen) {
     const y = plot.top + (unit + 0.5 - frame.y) * frame.zoom;
     if (y < plot.top - 1 || y > plot.top + plot.height + 1) continue;
     const place = step > 1 ? `${unit} ` : "";
-    const most = plot.room - (place ? labelWidth(place, 10) : 0);
+    const most = plot.room - (place ? textWidth(place, 10) : 0);
     const colour = chosen.has(unit) ? ink.accent : axis.written(unit) ? ink.written : ink.ink;
     const label = fittedLabel(axis.label(unit), most, size);
     pen.text(label, plot.left - 8, y, { size, fill: colour, align: "end", bold: chosen.has(unit) });
-    if (place) pen.text(place.trim(), plot.left - 13 - labelWidth(label, size) * (chosen.has(unit) ? 1.1 : 1), y, { size: 10, fill: ink.faint, align: "end" });
+    if (place) pen.text(place.trim(), plot.left - 13 - textWidth(label, size, chosen.has(unit)), y, { size: 10, fill: ink.faint, align: "end" });
     if (axis.written(unit)) pen.rectangle(plot.left - 5, plot.top + (unit - frame.y) * frame.zoom, 2, Math.max(2, frame.zoom * step), ink.written);
   }
 }
@@ -105,14 +85,14 @@ export function paintColumnLabels(pen, axis, frame, plot, ink, chosen) {
   const step = labelStep(frame.zoom);
   const size = Math.min(13, Math.max(11, frame.zoom * 0.7));
   const units = labelledUnits(axis, frame.x, plot.width / frame.zoom, step, chosen, frame.zoom);
-  const fits = (/** @type {number} */ unit) => labelWidth(fittedLabel(axis.label(unit), plot.room, size), size) <= frame.zoom - 6;
+  const fits = (/** @type {number} */ unit) => textWidth(fittedLabel(axis.label(unit), plot.room, size), size) <= frame.zoom - 6;
   const flat = step === 1 && frame.zoom > 24 && units.every(fits);
   for (const unit of units) {
     const x = plot.left + (unit + 0.5 - frame.x) * frame.zoom;
     if (x < plot.left - 1 || x > plot.left + plot.width + 1) continue;
     const colour = chosen.has(unit) ? ink.accent : axis.written(unit) ? ink.written : ink.ink;
     const label = fittedLabel(axis.label(unit), plot.room, size);
-    const wide = labelWidth(label, size);
+    const wide = textWidth(label, size);
     const style = { size, fill: colour, bold: chosen.has(unit) };
     if (flat) pen.text(label, x, plot.top - 12, { ...style, align: "middle" });
     else pen.text(label, x, plot.top - 9, { ...style, turn: -SLANT });

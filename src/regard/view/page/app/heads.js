@@ -5,9 +5,10 @@ import { giveName, offer } from "./controls.js";
 import { sidesOf } from "./description.js";
 import { make, nextFrame } from "./dom.js";
 import { headCells, neighbourOf } from "./headcells.js";
-import { byScore, headScores, LOWEST_FIRST, MEASURES } from "./headscores.js";
+import { byScore, headScores, LOWEST_FIRST } from "./headscores.js";
 import { paintSheet } from "./headspaint.js";
 import { icon } from "./icons.js";
+import { MEASURES } from "./state.js";
 import { layersAround, moveTo, shortName, withHead } from "./steps.js";
 import { drawThumb, inTurns } from "./thumbs.js";
 
@@ -15,12 +16,12 @@ import { drawThumb, inTurns } from "./thumbs.js";
  * @typedef {import("./view.js").Context} Context
  * @typedef {import("./view.js").View} View
  * @typedef {import("./source.js").Thumbnails} Thumbnails
- * @typedef {import("./headscores.js").Measure} Measure
+ * @typedef {import("./description.js").Measure} Measure
  * @typedef {import("./headcells.js").Cell} Cell
  */
 
 const [SMALLEST, LARGEST, WITH_SCORE] = [32, 120, 92]; // pixels of a picture
-const [GAP, LABEL] = [6, 46]; // as in style.css
+const [GAP, LABEL] = [6, 46]; // as in heads.css
 const LINGER = 160; // milliseconds over a head before its scores are asked for
 
 /**
@@ -285,7 +286,7 @@ export function headsView(context) {
   sorting.addEventListener("change", () => {
     turned = false;
     sheet.scrollTop = 0;
-    state.set({ sort: sorting.value });
+    state.set({ sort: MEASURES.find((one) => one === sorting.value) ?? "model" });
   });
   turning.addEventListener("click", () => {
     turned = !turned;

@@ -5,7 +5,7 @@ import { figure } from "./description.js";
 /**
  * @typedef {import("./source.js").Source} Source
  * @typedef {import("./source.js").Head} Head
- * @typedef {"entropy" | "distance" | "sink" | "induction" | "previous_token"} Measure
+ * @typedef {import("./description.js").Measure} Measure
  *
  * @typedef {object} HeadScores
  * @property {(layer: number) => boolean} has
@@ -15,10 +15,7 @@ import { figure } from "./description.js";
  * @property {(layer: number) => boolean} estimated
  */
 
-/** @type {readonly Measure[]} */
-export const MEASURES = ["entropy", "distance", "sink", "induction", "previous_token"];
-
-/** @type {readonly string[]} Of these a low score is the remarkable one, as in the tables of the command line. */
+/** @type {readonly Measure[]} Of these a low score is the remarkable one, as in the tables of the command line. */
 export const LOWEST_FIRST = ["entropy"];
 
 /**
@@ -30,7 +27,7 @@ export function headScores(source) {
   const known = new Map();
   /** @type {Map<number, Promise<void>>} */
   const asked = new Map();
-  const estimated = (/** @type {number} */ layer) => Number(known.get(layer)?.["step"] ?? 1) > 1;
+  const estimated = (/** @type {number} */ layer) => (known.get(layer)?.step ?? 1) > 1;
   const of = (/** @type {Head} */ { layer, head }, /** @type {Measure} */ measure) => {
     const value = known.get(layer)?.[measure]?.[head] ?? null;
     return value !== null && Number.isFinite(value) ? value : null;

@@ -18,7 +18,9 @@ const KEY_LISTS = [
     ["← ↑ ↓ →", "keys_arrows"], ["+ − 0", "keys_zoom"], ["Home End", "keys_ends"], ["PgUp PgDn", "keys_pages"],
     ["Enter", "keys_enter"], ["Esc", "keys_escape"],
   ]],
+  ["help_links", [["← ↑ ↓ →", "keys_arrows"], ["Enter", "keys_token"], ["b", "keys_bring"], ["Esc", "keys_escape"]]],
   ["help_heads", [["← ↑ ↓ →", "keys_heads_move"], ["Enter", "keys_heads_open"], ["+", "keys_heads_add"]]],
+  ["help_text", [["← ↑ ↓ →", "keys_arrows"], ["Shift →", "keys_range"], ["Enter", "keys_token"], ["Esc", "keys_escape"]]],
 ];
 
 /**

@@ -18,14 +18,15 @@
  */
 
 /**
- * The weights of one row on the keys from `from` to before `to`.
+ * The weights of one row on the keys from `from` to before `to`. A row that sees nothing has the sum +∞, and so zeros; one
+ * that is spoilt by what is not a number has the sum NaN, and is not a number itself, as in the record.
  * @param {Numbers} head
  * @param {number} row
  * @param {number} from
  * @param {number} to
  * @param {Float32Array} out
  */
-export function fillRow(head, row, from, to, out) {
+function fillRow(head, row, from, to, out) {
   if (head.weights) {
     out.set(head.weights.subarray(row * head.cols + from, row * head.cols + to));
     return;
@@ -50,7 +51,6 @@ export function fillRow(head, row, from, to, out) {
       if (!((bits[row * stride + (key >> 3)] >> (7 - (key & 7))) & 1)) out[key - from] = 0;
     }
   }
-  if (sum === -Infinity || Number.isNaN(sum)) out.fill(0, begin - from, end - from); // a row that sees nothing
 }
 
 /**

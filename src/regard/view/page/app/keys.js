@@ -1,6 +1,6 @@
 /** Keys that work everywhere in the page, unless something is being typed. */
 
-import { VIEW_NAMES } from "./shell.js";
+import { VIEW_NAMES } from "./state.js";
 import { hasWords, stepBy } from "./steps.js";
 
 /**

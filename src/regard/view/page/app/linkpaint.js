@@ -26,7 +26,7 @@
 
 import { figure, shown } from "./description.js";
 import { blockWeight, pickLinks } from "./linklines.js";
-import { FONT } from "./pen.js";
+import { fittedText, textWidth } from "./measuring.js";
 import { inks } from "./view.js";
 
 export const LINK_ROW = 20;
@@ -126,7 +126,7 @@ function paintColumn(pen, scene, side, seen, middleOf) {
     if (cursor?.side === side && cursor.unit === unit) pen.frame(...box, colours.accent, 1.5);
     const written = axis.written(unit);
     const fill = written ? colours.written : colours.ink;
-    const text = fittedText(shown(axis.label(unit), 60), label, 13);
+    const text = fittedText(shown(axis.label(unit), 60), label, 13, true);
     pen.text(text, labelAt, middle, { size: 13, fill, align: left ? "end" : "start", bold: choice[side].has(unit) || focused });
     if (written) pen.rectangle(left ? labelAt + 2 : labelAt - 5, middle - LINK_ROW / 2 + 3, 3, LINK_ROW - 6, colours.written);
     if (showsFigures) paintFigures(pen, scene, side, unit, middle, left ? placeAt - figures : placeAt);
@@ -180,53 +180,11 @@ function paintStrip(pen, scene, side) {
   }
 }
 
-/** @type {CanvasRenderingContext2D | null} */
-let rulerPaper = null;
-/** @type {Map<string, string>} */
-const fittedTexts = new Map();
-
-/**
- * As much of a text as fits into a width, with a mark where something was cut off.
- * @param {string} text
- * @param {number} width
- * @param {number} size Of the letters.
- */
-export function fittedText(text, width, size) {
-  const key = `${size} ${Math.floor(width)} ${text}`;
-  const known = fittedTexts.get(key);
-  if (known !== undefined) return known;
-  const signs = Array.from(text);
-  let [low, high] = [0, signs.length];
-  if (textWidth(text, size) <= width) low = high;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (textWidth(signs.slice(0, middle).join("") + "…", size) <= width) low = middle;
-    else high = middle - 1;
-  }
-  const fitted = low === signs.length ? text : signs.slice(0, low).join("") + "…";
-  if (fittedTexts.size > 4000) fittedTexts.clear();
-  fittedTexts.set(key, fitted);
-  return fitted;
-}
-
-/**
- * How wide a text is in bold, which is the widest it gets.
- * @param {string} text
- * @param {number} size
- */
-function textWidth(text, size) {
-  rulerPaper ??= document.createElement("canvas").getContext("2d");
-  if (!rulerPaper) return text.length * size;
-  const font = `600 ${size}px ${FONT}`;
-  if (rulerPaper.font !== font) rulerPaper.font = font;
-  return rulerPaper.measureText(text).width;
-}
-
 /** @type {Map<string, number>} */
 const widestLabels = new Map();
 
 /**
- * The widest label of a side, or of a thousand of them: the columns do not jump about while they are scrolled.
+ * The widest label of a side in bold, or of a thousand of them: the columns do not jump about while they are scrolled.
  * @param {Axis} axis
  */
 function widestLabel({ unit, from, to, count, label }) {
@@ -235,7 +193,7 @@ function widestLabel({ unit, from, to, count, label }) {
   if (widest === undefined) {
     const size = Math.min(1000, to - from);
     const sample = Array.from({ length: size }, (_, place) => label(from + Math.floor((place * (to - from)) / size)));
-    widest = Math.max(0, ...sample.map((text) => Math.min(200, textWidth(shown(text, 40), 13))));
+    widest = Math.max(0, ...sample.map((text) => Math.min(200, textWidth(shown(text, 40), 13, true))));
     widestLabels.set(key, widest);
   }
   return widest;

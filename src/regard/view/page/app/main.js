@@ -2,7 +2,7 @@
 
 import { isNight } from "./colour.js";
 import { make, part } from "./dom.js";
-import { fileName, pictureOf, saveFile } from "./exports.js";
+import { fileName, pictureOf } from "./exports.js";
 import { computeOf, fragmentOf, lookOf } from "./fragment.js";
 import { headsView } from "./heads.js";
 import { linksView } from "./links.js";
@@ -14,6 +14,7 @@ import { shell } from "./shell.js";
 import { FIRST_LOOK, stateOf } from "./state.js";
 import { textView } from "./text.js";
 import { toolbar } from "./toolbar.js";
+import { copyText, saveFile } from "./wayout.js";
 import { languageOf, speaker } from "./words.js";
 
 /**
@@ -24,15 +25,25 @@ import { languageOf, speaker } from "./words.js";
 const LONG = 256; // tokens from which a logarithmic scale shows more at first
 const BYTES = /^⟨[0-9a-f]{2}( [0-9a-f]{2})*⟩$/; // tokens that are parts of characters; of many such only words can be read
 
+/**
+ * What an address says, and where it says nothing what suits the text.
+ * @param {string} fragment
+ * @param {Description} description
+ * @returns {import("./state.js").Look}
+ */
+function lookAt(fragment, description) {
+  const told = lookOf(fragment, description);
+  const look = { ...FIRST_LOOK, ...told };
+  const texts = description.tokens[description.layers[look.layer]?.queries ?? 0]?.texts ?? [];
+  if (!told.scale && texts.length > LONG) look.scale = "log";
+  if (!told.unit && 4 * texts.filter((text) => BYTES.test(text)).length > texts.length) look.unit = "word";
+  return look;
+}
+
 /** @param {Description} description */
 function start(description) {
   const source = description.source === "served" ? servedSource(description) : packedSource(description, computeOf(location.hash));
-  const told = lookOf(location.hash, description);
-  const first = { ...FIRST_LOOK, ...told };
-  const texts = description.tokens[description.layers[first.layer]?.queries ?? 0]?.texts ?? [];
-  if (!/(^|[#&])scale=/.test(location.hash) && texts.length > LONG) first.scale = "log";
-  if (!/(^|[#&])unit=/.test(location.hash) && 4 * texts.filter((text) => BYTES.test(text)).length > texts.length) first.unit = "word";
-  const state = stateOf(first);
+  const state = stateOf(lookAt(location.hash, description));
   const status = part("status");
   const bar = /** @type {HTMLProgressElement} */ (part("progress"));
 
@@ -72,7 +83,7 @@ function start(description) {
   const tools = toolbar(context, {
     exportAs: (kind) => {
       const look = state.get();
-      const name = fileName(description, look, kind);
+      const name = fileName(description, look, look.view, kind);
       pictureOf(seen(), kind).then(
         (blob) => {
           saveFile(blob, name);
@@ -83,16 +94,12 @@ function start(description) {
     },
     copyLink: () => {
       writeAddress();
-      navigator.clipboard.writeText(location.href).then(
-        () => context.announce(context.say("link_copied")),
-        () => context.announce(context.say("link_failed")),
-      );
+      void copyText(location.href).then((done) => context.announce(context.say(done ? "link_copied" : "link_failed")));
     },
     async run(text, pair, generate) {
       const record = await runText(text, pair, generate);
-      location.hash = "";
       const next = new URL(location.href);
-      next.search = `?record=${record}`;
+      [next.search, next.hash] = [`?record=${record}`, ""];
       location.assign(next);
     },
   });
@@ -132,7 +139,7 @@ function start(description) {
     waiting = window.setTimeout(writeAddress, 250);
     if (changed.has("view") || changed.has("theme") || changed.has("language")) drawAll();
   });
-  window.addEventListener("hashchange", () => state.set({ ...FIRST_LOOK, ...lookOf(location.hash, description) }));
+  window.addEventListener("hashchange", () => state.set(lookAt(location.hash, description)));
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   new ResizeObserver(() => seen().draw()).observe(place);
   drawAll();

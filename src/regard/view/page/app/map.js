@@ -1,13 +1,16 @@
 /** The map: the whole matrix on a canvas, from afar and down to single cells with their names and numbers. */
 
-import { colourAt, cssColour, inkOn, isNight, shareOf } from "./colour.js";
+import { chosenUnits, MOST_CHOSEN, tokensBetween } from "./choice.js";
+import { cssColour, inkOn, isNight, LOG_REACH, shareOf } from "./colour.js";
 import { axesOf, figure, shown } from "./description.js";
 import { fitCanvas, make, nextFrame } from "./dom.js";
 import { inside, revealing, wholeFrame } from "./frame.js";
-import { labelRoom, paintColumnLabels, paintRowLabels, slantedHeight, slantedReach, labelWidth } from "./gutters.js";
+import { labelRoom, paintColumnLabels, paintRowLabels, slantedHeight, slantedReach } from "./gutters.js";
+import { textWidth } from "./measuring.js";
 import { minimap } from "./minimap.js";
 import { moves } from "./moves.js";
 import { canvasPen } from "./pen.js";
+import { paintScale } from "./scalelegend.js";
 import { ROOT, TILE, tileStore } from "./tiles.js";
 import { inks } from "./view.js";
 
@@ -274,22 +277,21 @@ export function mapView(context) {
     const ink = inks(night);
     const y = plot.top + plot.height + 14;
     const wide = Math.min(180, plot.width * 0.4);
-    pen.picture(rampPicture(night), plot.left, y, wide, 8);
-    pen.frame(plot.left - 0.5, y - 0.5, wide + 1, 9, ink.line);
+    paintScale(pen, plot.left, y - 1, wide, 10, night);
     const peak = tiles.peak(level());
     const most = look.byRow ? say("map_row_peak") : figure(peak);
-    const least = look.scale === "log" ? (look.byRow ? "1e−4" : figure(peak * 1e-4)) : "0";
+    const least = look.scale === "log" ? figure(look.byRow ? LOG_REACH : peak * LOG_REACH) : "0";
     const ends = `${least} – ${most}`;
     pen.text(ends, plot.left + wide + 10, y + 4, { size: 11, fill: ink.faint });
-    const after = plot.left + wide + 34 + labelWidth(ends, 11);
+    const after = plot.left + wide + 34 + textWidth(ends, 11);
     const names = say("map_axes");
-    if (after + labelWidth(names, 11) <= plot.left + plot.width) pen.text(names, after, y + 4, { size: 11, fill: ink.faint });
+    if (after + textWidth(names, 11) <= plot.left + plot.width) pen.text(names, after, y + 4, { size: 11, fill: ink.faint });
   };
 
-  const chosenUnits = () => {
+  const chosenNow = () => {
     const look = state.get();
     const { rows, cols } = axes();
-    return { rows: new Set(look.rows.map(rows.unitOf)), cols: new Set(look.cols.map(cols.unitOf)) };
+    return { rows: chosenUnits(rows, look.rows), cols: chosenUnits(cols, look.cols) };
   };
 
   /**
@@ -301,7 +303,7 @@ export function mapView(context) {
     const ink = inks(night);
     const { rows, cols } = axes();
     const places = visible(plot);
-    const chosen = chosenUnits();
+    const chosen = chosenNow();
     paintTiles(pen, plot, places);
     paintMarks(pen, plot, chosen);
     const marks = pointed && !chosen.rows.size ? { rows: new Set([pointed.row]), cols: new Set([pointed.col]) } : chosen;
@@ -414,9 +416,9 @@ export function mapView(context) {
   const choose = (cell, adding) => {
     const { rows, cols } = axes();
     const look = state.get();
-    const all = (/** @type {[number, number]} */ [from, to]) => Array.from({ length: to - from }, (_, place) => from + place);
-    const [row, col] = [all(rows.tokens(cell.row)), all(cols.tokens(cell.col))];
-    set({ rows: adding ? [...new Set([...look.rows, ...row])] : row, cols: adding ? [...new Set([...look.cols, ...col])] : col });
+    const [row, col] = [tokensBetween(rows, cell.row, cell.row), tokensBetween(cols, cell.col, cell.col)];
+    const both = (/** @type {number[]} */ some, /** @type {number[]} */ more) => [...new Set([...some, ...more])].slice(0, MOST_CHOSEN);
+    set(adding ? { rows: both(look.rows, row), cols: both(look.cols, col) } : { rows: row, cols: col });
     const { text, places } = described(cell);
     context.announce(`${text} (${places})`);
     redraw();
@@ -427,7 +429,7 @@ export function mapView(context) {
     choose, clear: () => set({ rows: [], cols: [] }),
     plot: () => here().plot, world: () => here().world,
     cursor: () => {
-      const { rows, cols } = chosenUnits();
+      const { rows, cols } = chosenNow();
       return rows.size && cols.size ? { row: [...rows][0], col: [...cols][0] } : null;
     },
     reveal: (cell) => go(revealing(frame, cell.row, cell.col, here().world, frame.zoom)),
@@ -436,7 +438,7 @@ export function mapView(context) {
   state.listen((look, changed) => {
     if (look.view !== "map") return;
     if (!own && (changed.has("rows") || changed.has("cols")) && (look.rows.length || look.cols.length)) {
-      const { rows, cols } = chosenUnits();
+      const { rows, cols } = chosenNow();
       const row = [...rows][0] ?? null;
       // A token found in the text it looks at itself: where it looks at itself.
       const itself = row !== null && source.description.layers[look.layer].kind !== "cross" ? row : null;
@@ -458,20 +460,5 @@ export function mapView(context) {
 
 /** @param {number} value */
 function round(value) {
-  return Math.round(value * 1e4) / 1e4;
-}
-
-/**
- * The scale as a picture, one cell a step.
- * @param {boolean} night
- */
-function rampPicture(night) {
-  const canvas = make("canvas", { width: 128, height: 1 });
-  const context = canvas.getContext("2d");
-  if (!context) return canvas;
-  for (let step = 0; step < 128; step += 1) {
-    context.fillStyle = `rgb(${colourAt(step / 127, night).join(" ")})`;
-    context.fillRect(step, 0, 1, 1);
-  }
-  return canvas;
+  return Number(value.toPrecision(10)); // a cell of a long map is a hundredth of a pixel
 }

@@ -57,6 +57,7 @@ export function moves(canvas, map) {
   );
 
   canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
     canvas.setPointerCapture(event.pointerId);
     pointers.set(event.pointerId, spot(event));
     moved = 0;
@@ -102,7 +103,7 @@ export function moves(canvas, map) {
     const arrows = /** @type {{ [key: string]: [number, number] }} */ ({
       ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
     });
-    const page = Math.max(1, Math.floor(plot.height / map.frame().zoom) - 1);
+    const page = Math.max(1, Math.floor(plot.height / map.frame().zoom + 1e-6) - 1);
     const step = arrows[event.key];
     if (step && event.shiftKey) pan(step[1] * plot.width * 0.2, step[0] * plot.height * 0.2);
     else if (step) moveCursor(step[0], step[1]);

@@ -6,10 +6,12 @@
  */
 
 import { byUnit, chosenName, chosenWeights, directionOf, tokensBetween, weightsKey } from "./choice.js";
-import { copyText, downloadCsv, weightsCsv } from "./csv.js";
+import { weightsCsv } from "./csv.js";
 import { axesOf, figure, shown } from "./description.js";
 import { make, nextFrame } from "./dom.js";
+import { fileName } from "./exports.js";
 import { newestOnly } from "./newest.js";
+import { copyText, saveFile } from "./wayout.js";
 
 const FEW_NUMBERS = 12;
 const MANY_NUMBERS = 100;
@@ -142,13 +144,12 @@ export function numbersPanel(context) {
     csv().then(async (text) => announce((await copyText(text)) ? say("csv_copied", text.split("\r\n").length - 1) : say("csv_failed"))).catch(failed);
   });
   save.addEventListener("click", () => {
-    csv().then((text) => downloadCsv(csvName(), text)).catch(failed);
+    const { look, direction, chosen } = view();
+    const name = fileName(source.description, look, `${direction === "from" ? "query" : "key"}-${chosen[0] ?? 0}`, "csv");
+    csv()
+      .then((text) => saveFile(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }), name)) // the mark tells Excel: UTF-8
+      .catch(failed);
   });
-  const csvName = () => {
-    const { direction, chosen } = view();
-    const model = source.description.model.replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^[-.]+|[-.]+$/g, "").slice(0, 60) || "attention";
-    return `${model}-layer${layerOf()?.index ?? 0}-head${headNumber()}-${direction === "from" ? "query" : "key"}${chosen[0] ?? 0}.csv`;
-  };
   more.addEventListener("click", () => {
     many = !many;
     fill();

@@ -42,7 +42,7 @@ export function packedSource(description, compute) {
       if (!height) return { height: 0, width: 0, values: new Float32Array(0) };
       return { height, width, values: await workers.ask({ ...about(layer), ask: "thumbnails" }) };
     },
-    scores: async (layer) => ({ .../** @type {any} */ (description.layers[layer].scores ?? {}), step: description.layers[layer].step ?? 1 }),
+    scores: async (layer) => ({ ...description.layers[layer].scores, step: description.layers[layer].step ?? 1 }),
     async overview(layer, head) {
       const size = description.layers[layer].packed?.overview;
       if (!size) return null;
@@ -135,6 +135,7 @@ function workerPool(size) {
       let answer = await put(one, job, {});
       for (let turn = 0; answer.lacks && turn < 8; turn += 1) {
         const texts = await Promise.all(answer.lacks.map(async (name) => /** @type {const} */ ([name, await blockText(name)])));
+        if (job.signal?.aborted) throw new Error("aborted");
         answer = await put(one, job, Object.fromEntries(texts));
       }
       if (answer.values) job.resolve(answer.values);

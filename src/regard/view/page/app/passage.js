@@ -44,6 +44,8 @@ export function passage(actions) {
   const element = make("div", { class: "passage", role: "listbox", "aria-multiselectable": "true", tabindex: "0" });
   /** @type {Chunk[]} */
   let chunks = [];
+  /** @type {number[]} Their first units. */
+  let begins = [];
   /** @type {Map<Element, Chunk>} */
   const chunkOfElement = new Map();
   /** @type {Axis | null} */
@@ -129,7 +131,7 @@ export function passage(actions) {
   };
 
   /** @param {number} unit @returns {Chunk | undefined} */
-  const chunkOf = (unit) => chunks[lastAtMost(chunks.map((chunk) => chunk.span[0]), unit)];
+  const chunkOf = (unit) => chunks[lastAtMost(begins, unit)];
   /** The element of a unit, made if need be. @param {number} unit @returns {HTMLElement | undefined} */
   const elementOf = (unit) => {
     const chunk = chunkOf(unit);
@@ -184,6 +186,7 @@ export function passage(actions) {
         chunkOfElement.set(box, chunk);
         return chunk;
       });
+      begins = chunks.map((chunk) => chunk.span[0]);
       element.replaceChildren(...chunks.map((chunk) => chunk.element));
       element.scrollTop = 0;
       guessHeights();
@@ -208,8 +211,9 @@ export function passage(actions) {
     seen() {
       if (!axis || !chunks.length) return [0, 0];
       const [top, bottom] = [element.scrollTop, element.scrollTop + element.clientHeight];
+      const tops = chunks.map((chunk) => chunk.element.offsetTop);
       const at = (/** @type {number} */ y) => {
-        const chunk = chunks[lastAtMost(chunks.map((one) => one.element.offsetTop), y)];
+        const chunk = chunks[lastAtMost(tops, y)];
         if (!chunk) return 0;
         const share = (y - chunk.element.offsetTop) / Math.max(1, chunk.element.offsetHeight);
         return chunk.span[0] + Math.max(0, Math.min(1, share)) * (chunk.span[1] - chunk.span[0]);

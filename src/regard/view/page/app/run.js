@@ -7,8 +7,8 @@ import { make } from "./dom.js";
  * @typedef {(text: string, pair: string | null, generate: number) => Promise<void>} Run
  */
 
-/** The most tokens that can be asked for here; a server may allow fewer, and says so. */
-const MOST_WRITTEN = 512;
+/** The most tokens that a model is asked to write, as the server has it. */
+const MOST_WRITTEN = 1024;
 
 /**
  * @param {Context} context

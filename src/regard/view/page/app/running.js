@@ -6,7 +6,7 @@
  * @typedef {import("./description.js").Span} Span
  */
 
-import { shown } from "./description.js";
+import { lastAtMost, shown } from "./description.js";
 
 /** Signs that cannot be seen, or that turn the text around them. */
 const STRANGE = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|^[\u200c\u200d]+$/;
@@ -52,22 +52,8 @@ export function unitText(tokens, axis, unit, blanks) {
 function gapBefore(tokens, axis, unit, own) {
   const [token] = axis.tokens(unit);
   const before = tokens.texts[token - 1] ?? "";
-  const begins = axis.unit === "word" || isWordStart(tokens.words, token);
+  const begins = axis.unit === "word" || tokens.words[lastAtMost(tokens.words, token)] === token;
   return begins && !NO_BLANK_BEFORE.test(own) && !NO_BLANK_AFTER.test(before) && !before.endsWith("\n") ? " " : "";
-}
-
-/**
- * @param {readonly number[]} begins
- * @param {number} token
- */
-function isWordStart(begins, token) {
-  let [low, high] = [0, begins.length - 1];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((begins[middle] ?? 0) < token) low = middle + 1;
-    else high = middle;
-  }
-  return begins[low] === token;
 }
 
 /** @param {string} text */

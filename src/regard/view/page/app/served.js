@@ -15,11 +15,11 @@ import { sidesOf } from "./description.js";
 
 const SERVED_AT_ONCE = 4; // requests
 const SERVED_PATIENCE = 5; // times that a busy server is asked again, a second apart
-const SERVED_ROWS = 2 ** 28; // weights of all heads' rows that a column is asked for at once
+const SERVED_ROWS = 2 ** 27; // weights in the rows that a column is asked for at once: a server takes these up to a width of 512
 const SERVED_PLACES = 256; // runs of places in one address
 
 /**
- * @param {Description & { record?: number }} description
+ * @param {Description} description
  * @returns {Source}
  */
 export function servedSource(description) {

@@ -3,14 +3,12 @@
 import { giveName, placeUnder } from "./controls.js";
 import { part } from "./dom.js";
 import { icon } from "./icons.js";
+import { VIEW_NAMES } from "./state.js";
 
 /**
  * @typedef {import("./view.js").Context} Context
  * @typedef {import("./state.js").ViewName} ViewName
  */
-
-/** @type {readonly ViewName[]} In the order of the tabs, and of the keys 1 to 4. */
-export const VIEW_NAMES = ["map", "links", "heads", "text"];
 
 /** From here down the page is one column, as in style.css. */
 const NARROW = "(max-width: 799px)";
@@ -68,11 +66,8 @@ export function shell(context) {
     panel.setAttribute("aria-expanded", String(!numbers.hidden));
     giveName(panel, say(numbers.hidden ? "numbers_show" : "numbers_hide"));
     numbers.setAttribute("aria-label", say("numbers"));
+    part("progress").setAttribute("aria-label", say("computing"));
   }
-  state.listen((_, changed) => {
-    if (changed.has("view") || changed.has("theme") || changed.has("language")) draw();
-  });
-  draw();
   return { draw };
 }
 

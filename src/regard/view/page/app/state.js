@@ -3,6 +3,7 @@
 /**
  * @typedef {import("./description.js").Unit} Unit
  * @typedef {import("./description.js").Pair} Pair
+ * @typedef {import("./description.js").Measure} Measure
  * @typedef {"map" | "links" | "heads" | "text"} ViewName
  *
  * @typedef {object} Look
@@ -19,7 +20,7 @@
  * @property {"linear" | "log"} scale
  * @property {boolean} byRow Each row by its own strongest cell.
  * @property {{ x: number, y: number, zoom: number } | null} frame The map's window: first column, first row, pixels a unit.
- * @property {string} sort By what heads are sorted: "model", or a measure.
+ * @property {"model" | Measure} sort By what heads are sorted.
  * @property {"auto" | "light" | "dark"} theme
  * @property {"auto" | "en" | "zh"} language
  *
@@ -29,6 +30,13 @@
  * @property {(change: Partial<Look>) => void} set Tells everybody who listens, once, unless nothing has changed.
  * @property {(listener: (look: Readonly<Look>, changed: Set<Part>) => void) => () => void} listen
  */
+
+/** @type {readonly ViewName[]} In the order of the tabs, and of the keys 1 to 4. */
+export const VIEW_NAMES = ["map", "links", "heads", "text"];
+/** @type {readonly Pair[]} Which text of a pair looks at which. */
+export const PAIRS = ["all", "aa", "ab", "ba", "bb"];
+/** @type {readonly Measure[]} What heads are scored by. */
+export const MEASURES = ["entropy", "distance", "sink", "induction", "previous_token"];
 
 /** @type {Readonly<Look>} */
 export const FIRST_LOOK = {

@@ -3,7 +3,6 @@
 /**
  * @typedef {import("./view.js").Context} Context
  * @typedef {import("./view.js").View} View
- * @typedef {import("./description.js").Axis} Axis
  * @typedef {"rows" | "cols"} Side
  */
 

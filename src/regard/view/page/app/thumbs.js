@@ -3,10 +3,7 @@
 import { colourTable, shareOf } from "./colour.js";
 import { make } from "./dom.js";
 
-/**
- * @typedef {import("./source.js").Source} Source
- * @typedef {import("./source.js").Thumbnails} Thumbnails
- */
+/** @typedef {import("./source.js").Thumbnails} Thumbnails */
 
 /** So many layers are asked for at a time. */
 const LAYERS_AT_ONCE = 2;

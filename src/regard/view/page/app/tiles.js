@@ -34,7 +34,8 @@ import { colourTable, shareOf } from "./colour.js";
  * @property {boolean} settled Whether nothing better will come.
  * @property {AbortController | null} asking
  * @property {HTMLCanvasElement | null} image
- * @property {string} coloured How the image is coloured.
+ * @property {string} coloured How the image is coloured,
+ * @property {Float32Array | null} colouredBy and by which largest of each row, where each has its own.
  *
  * @typedef {object} Colouring
  * @property {"linear" | "log"} scale
@@ -44,7 +45,7 @@ import { colourTable, shareOf } from "./colour.js";
 
 export const TILE = 256;
 export const ROOT = 100; // the level of the whole map made small
-const KEPT = 240; // tiles, a quarter of a megabyte each
+const KEPT = 240; // tiles, half a megabyte each: numbers and picture
 
 /**
  * @param {Source} source
@@ -131,7 +132,7 @@ export function tileStore(source, changed, failed) {
       changed();
     },
     /**
-     * The tile at a place, asked for if need be.
+     * The tile at a place, if it was ever wanted; it may be empty still.
      * @param {Place} place
      * @returns {Piece | null}
      */
@@ -177,10 +178,10 @@ export function tileStore(source, changed, failed) {
     image(piece, colouring, rowPeaks, level) {
       if (!piece.values || !piece.height || !piece.width) return null;
       const byRow = colouring.byRow ? rowPeaks(piece) : null;
-      const mark = `${colouring.scale} ${colouring.night} ${byRow ? byRow.join() : peak(level)}`;
-      if (piece.image && piece.coloured === mark) return piece.image;
+      const mark = `${colouring.scale} ${colouring.night} ${byRow ? "by row" : peak(level)}`;
+      if (piece.image && piece.coloured === mark && sameNumbers(piece.colouredBy, byRow)) return piece.image;
       piece.image = colourPiece(piece, colouring, peak(level), byRow);
-      piece.coloured = mark;
+      [piece.coloured, piece.colouredBy] = [mark, byRow];
       return piece.image;
     },
   };
@@ -197,6 +198,14 @@ function tileName({ level, down, across }) {
  */
 function sameSheet(one, other) {
   return /** @type {(keyof Sheet)[]} */ (["layer", "head", "unit", "top", "bottom", "left", "right"]).every((name) => one[name] === other[name]);
+}
+
+/**
+ * @param {Float32Array | null} one
+ * @param {Float32Array | null} other
+ */
+function sameNumbers(one, other) {
+  return one === other || (one !== null && other !== null && one.every((number, place) => number === other[place]));
 }
 
 /**
@@ -221,7 +230,7 @@ function emptyPiece(top, bottom, left, right, level) {
   const cells = (/** @type {number} */ units) => (level === ROOT ? Math.min(TILE, units) : Math.ceil(units / 2 ** level));
   return {
     top, bottom, left, right, height: cells(bottom - top), width: cells(right - left), level, values: null,
-    rowPeaks: new Float32Array(0), step: 0, settled: false, asking: null, image: null, coloured: "",
+    rowPeaks: new Float32Array(0), step: 0, settled: false, asking: null, image: null, coloured: "", colouredBy: null,
   };
 }
 

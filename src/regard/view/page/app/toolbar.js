@@ -8,13 +8,13 @@ import { icon } from "./icons.js";
 import { listenToKeys } from "./keys.js";
 import { runForm } from "./run.js";
 import { searchBox } from "./search.js";
+import { PAIRS } from "./state.js";
 import { KINDS, hasWords, layersAround, layersOf, moveTo, moveToKind, shortName, stepBy, withHead } from "./steps.js";
 
 /**
  * @typedef {import("./view.js").Context} Context
  * @typedef {import("./state.js").Look} Look
  * @typedef {import("./controls.js").Control} Control
- * @typedef {import("./description.js").Pair} Pair
  *
  * @typedef {object} Actions
  * @property {(kind: "png" | "svg") => void} exportAs
@@ -22,11 +22,8 @@ import { KINDS, hasWords, layersAround, layersOf, moveTo, moveToKind, shortName,
  * @property {(text: string, pair: string | null, generate: number) => Promise<void>} run
  */
 
-/** @type {readonly (keyof Look)[]} What the toolbar shows. */
-const SHOWN_PARTS = ["text", "layer", "head", "more", "unit", "pair", "scale", "byRow", "theme", "language"];
-
-/** @type {readonly Pair[]} */
-const PAIRS = ["all", "aa", "ab", "ba", "bb"];
+/** @type {readonly (keyof Look)[]} What the toolbar shows; after a change of view, theme or language all is drawn anyway. */
+const SHOWN_PARTS = ["text", "layer", "head", "more", "unit", "pair", "scale", "byRow"];
 
 /**
  * @param {Context} context
@@ -271,6 +268,7 @@ function settingsMenu({ state, say }) {
     draw() {
       const look = state.get();
       giveName(button, say("settings"));
+      menu.setAttribute("aria-label", say("settings"));
       captions[0]?.replaceChildren(say("theme"));
       captions[1]?.replaceChildren(say("language"));
       const themes = /** @type {const} */ (["auto", "light", "dark"]);

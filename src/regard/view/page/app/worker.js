@@ -25,7 +25,7 @@ import { exactCells, fillTile, meanRow, summedColumns } from "./kernel.js";
  */
 
 const PATIENCE = 30; // milliseconds of one answer before others get their turn
-const ROOM = 300e6; // bytes of numbers that are kept
+const ROOM = 160e6; // bytes of numbers that are kept
 
 /** @type {Map<string, Float32Array | Int32Array | Uint8Array>} the latest used is last */
 const kept = new Map();
@@ -38,10 +38,9 @@ self.onmessage = (/** @type {MessageEvent<Question>} */ event) => {
     cancelled.add(question.id);
     return;
   }
-  answerTo(question).then(
-    (answer) => reply(answer),
-    (reason) => reply({ id: question.id, error: String(reason instanceof Error ? reason.message : reason) }),
-  );
+  answerTo(question)
+    .then(reply, (reason) => reply({ id: question.id, error: String(reason instanceof Error ? reason.message : reason) }))
+    .finally(() => cancelled.delete(question.id));
 };
 
 /** @param {Answer} answer */
@@ -83,7 +82,7 @@ async function tileOf(id, numbers, plan) {
   for (const _ of fillTile(numbers, plan, values)) {
     if (performance.now() - since < PATIENCE) continue;
     await new Promise((resolve) => setTimeout(resolve, 0));
-    if (cancelled.delete(id)) return { id, gone: true };
+    if (cancelled.has(id)) return { id, gone: true };
     since = performance.now();
   }
   return { id, values };
