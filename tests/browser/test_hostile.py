@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.browser import chromium
-from tests.browser.asking import exported, look, status, until
+from tests.browser.asking import exported, look, numbers_shown, status, until
 from tests.browser.records import built_in, named
 
 TOKENS = [
@@ -246,3 +246,16 @@ def test_a_script_that_was_changed_does_not_run(broken):
     )
     page.evaluate("() => new Promise((resolve) => setTimeout(resolve, 200))")
     assert page.evaluate("() => [window.pwned, window.regard]") == [None, None]
+
+
+def test_numbers_that_do_not_come_leave_none_of_another_head_behind(broken):
+    page = broken(lambda whole: re.sub(rb'(id="block:weights:1:1">)[^<]{40}', rb"\1" + b"!" * 40, whole))
+    chromium.until(page, "picture")
+    page.evaluate("() => regard.state.set({ rows: [2], view: 'text' })")
+    until(lambda: len(numbers_shown(page)) > 2, what="numbers are shown")
+    shaded = "() => [...document.querySelectorAll('.passage span')].filter((one) => one.style.backgroundColor).length"
+    until(lambda: page.evaluate(shaded) > 2, what="the text is shaded")
+    page.evaluate("() => regard.state.set({ layer: 1, head: 1 })")
+    until(lambda: numbers_shown(page) == [], what="the table is empty")
+    assert "not work" in page.locator(".numbers-caption").inner_text()
+    until(lambda: page.evaluate(shaded) == 0, what="nothing is shaded")

@@ -96,3 +96,16 @@ def test_large_tiles_give_the_same(library, rng):
 )
 def test_even_edges(span, groups, edges):
     assert even_edges(span, groups) == edges
+
+
+def test_a_row_that_is_not_numbers_spoils_its_own_group_only(library, rng, small_tiles):
+    query, key, _ = drawn(rng)
+    query[1, 2, 4] = np.nan
+    rows, cols = EDGES["uneven"]
+    small, _ = pooled(Problem.of(library(query), library(key)), rows, cols)
+    spoilt = np.isnan(numbers(small))
+    assert spoilt[1, 2, 1].all()
+    assert spoilt.sum() == len(cols) - 1
+    query[1, 2, 4] = 0
+    expected = in_groups(reference.weights(query, key), rows, cols)
+    np.testing.assert_allclose(numbers(small)[~spoilt], expected[~spoilt], atol=1e-5)

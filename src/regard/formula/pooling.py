@@ -57,7 +57,7 @@ def _pool(
         block = range(first, min(first + height, edges[-1]))
         known = None if lse is None else lse[..., block.start - rows[0] : block.stop - rows[0], :]
         shares, own = _shares(problem, block, buffer, cols, known)
-        sums = sums + xp.matmul(xp.matrix_transpose(_membership(problem, edges, block)), shares)
+        sums = sums + _over_rows(problem, edges, block, shares)
         found.append(own)
     sizes = _column(problem, [max(after - before, 1) for before, after in pairwise(edges)])
     return sums / sizes, xp.concat(found, axis=-2)
@@ -127,6 +127,18 @@ def _summed(problem: Problem, powers: Array, edges: Edges, span: range) -> Array
     if len(sizes) == 1:
         return xp.sum(xp.reshape(powers, (*powers.shape[:-1], len(edges) - 1, -1)), axis=-1)
     return xp.matmul(powers, _membership(problem, edges, span))
+
+
+def _over_rows(problem: Problem, edges: Edges, span: range, shares: Array) -> Array:
+    """The sum over each group of rows.   (.., R, W) -> (.., groups, W)"""
+    xp, member = problem.xp, problem.xp.matrix_transpose(_membership(problem, edges, span))
+    sums = xp.matmul(member, shares)
+    if not bool(xp.any(xp.isnan(sums))):
+        return sums
+    spoilt = ~xp.isfinite(shares)  # 0 · NaN is NaN: one such row would spoil the groups that it is not in
+    clean = xp.matmul(member, xp.where(spoilt, xp.zeros_like(shares), shares))
+    touched = xp.matmul(member, xp.astype(spoilt, shares.dtype)) > 0
+    return xp.where(touched, xp.full_like(clean, xp.nan), clean)
 
 
 def _membership(problem: Problem, edges: Edges, span: range) -> Array:

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -222,6 +223,9 @@ class TestPage:
             page(self.record(), tmp_path / "nowhere" / "page.html")
         with pytest.raises(FileError, match="is a folder; name a file"):
             page(self.record(), tmp_path)
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(FileError, match="is no plain file; name a file"):
+            page(self.record(), tmp_path / "pipe")
 
     def test_shown_in_the_browser(self, small, monkeypatch, capsys):
         opened = []

@@ -1,5 +1,6 @@
 """What a server answers, against the dense map in float64."""
 
+import os
 from itertools import pairwise
 
 import numpy as np
@@ -212,3 +213,15 @@ def test_thumbnails_of_a_long_map_are_guessed(tmp_path):
         assert reply.headers["X-Regard-Shape"] == "2,48,48"
         assert int(reply.headers["X-Regard-Step"]) > 1
         assert client.ask("/scores", record=0, layer=0).json["step"] > 1
+
+
+def test_a_file_that_was_cut_short_is_refused_not_read(tmp_path):
+    file = tmp_path / "a.regard"
+    record(400).save(file)
+    with serving(regard.open(file)) as client:
+        assert client.ask("/rectangle", record=0, layer=0, head=0, rows="0:2", cols="0:2").status == 200
+        os.truncate(file, 5000)
+        reply = client.ask("/rectangle", record=0, layer=1, head=3, rows="0:400", cols="0:400")
+        assert reply.status == 409
+        assert "cut short" in reply.error
+        assert client.ask("/description", record=0).status == 200

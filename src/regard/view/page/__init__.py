@@ -62,7 +62,8 @@ def _pieces(
 def _frame(whole: str) -> str:
     """A page inside another: it may run its own script and save files, and reaches nothing around it."""
     return (
-        f'<div><iframe sandbox="allow-scripts allow-downloads" width="100%" height="{HEIGHT}" style="border: 0" '
+        '<div><iframe sandbox="allow-scripts allow-downloads" allow="clipboard-write" '
+        f'width="100%" height="{HEIGHT}" style="border: 0" '
         f'srcdoc="{html.escape(whole)}"></iframe></div>'
     )
 

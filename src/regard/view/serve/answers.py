@@ -99,6 +99,7 @@ class Answers:
         def work() -> Made:
             if not wanted():
                 raise Gone
+            book.pages.require_whole()
             try:
                 with single_threaded_blas():  # the threads are ours already; more of them would wait for each other
                     return make()

@@ -83,6 +83,9 @@ export function shareOf(weight, largest, scale) {
   return part <= LOG_REACH ? 0 : Math.min(1, 1 - Math.log(part) / Math.log(LOG_REACH));
 }
 
+/** What is not a number: neither on the scale of paper nor on that of night. */
+export const NOT_A_NUMBER = 0xffb48a9c; // as a pixel: alpha, blue, green, red
+
 /** Whether the page is dark now. */
 export function isNight() {
   const chosen = document.documentElement.dataset["theme"];

@@ -1,7 +1,7 @@
 /** Weights as CSV, for spreadsheets. */
 
 /** What a spreadsheet would take for a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
+const FORMULA = /^\s*[=+\-@＝＋－＠]|^[\t\r]/u;
 
 /**
  * One cell after RFC 4180: quoted where it must be.

@@ -174,7 +174,7 @@ export function shown(text, most = 40) {
     .replace(/^[\u200c\u200d]+$/, (joiners) => Array.from(joiners, escapedSign).join("")) // within a word they join its letters
     .replace(/(\p{M}{6})\p{M}+/gu, "$1") // more marks on one letter would cover its neighbours
     .replace(/^ +$/, (blanks) => "␣".repeat(blanks.length));
-  const signs = Array.from(visible.trim() || visible);
+  const signs = Array.from(visible.trim() || visible || "∅");
   return signs.length > most ? signs.slice(0, most - 1).join("") + "…" : signs.join("");
 }
 

@@ -13,14 +13,15 @@ const BY_TEXT = ["unit", "scale"]; // how these begin depends on the text, so an
 
 /**
  * @param {Readonly<Look>} look
+ * @param {boolean} [ofText] Whether what depends on the text is said too.
  * @returns {string} without the #
  */
-export function fragmentOf(look) {
+export function fragmentOf(look, ofText = true) {
   const parts = new URLSearchParams();
   for (const name of Object.keys(CHOICES)) {
     const value = String(look[/** @type {keyof Look} */ (name)]);
     const first = String(FIRST_LOOK[/** @type {keyof Look} */ (name)]);
-    if (value !== first || BY_TEXT.includes(name)) parts.set(name, value);
+    if (value !== first || (ofText && BY_TEXT.includes(name))) parts.set(name, value);
   }
   for (const name of /** @type {const} */ (["text", "layer", "head"])) if (look[name]) parts.set(name, String(look[name]));
   if (look.byRow) parts.set("rows-alone", "1");

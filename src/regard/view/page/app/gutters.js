@@ -12,6 +12,7 @@ import { fittedText, textWidth } from "./measuring.js";
 const LONGEST = 26; // signs of a label
 const WIDEST = 150; // pixels
 const SLANT = 55; // degrees
+const BOLD = 1.1; // times as wide
 const LINE = 13; // pixels that a label needs
 
 /**
@@ -65,7 +66,7 @@ export function paintRowLabels(pen, axis, frame, plot, ink, chosen) {
     const place = step > 1 ? `${unit} ` : "";
     const most = plot.room - (place ? textWidth(place, 10) : 0);
     const colour = chosen.has(unit) ? ink.accent : axis.written(unit) ? ink.written : ink.ink;
-    const label = fittedLabel(axis.label(unit), most, size);
+    const label = fittedLabel(axis.label(unit), chosen.has(unit) ? most / BOLD : most, size);
     pen.text(label, plot.left - 8, y, { size, fill: colour, align: "end", bold: chosen.has(unit) });
     if (place) pen.text(place.trim(), plot.left - 13 - textWidth(label, size, chosen.has(unit)), y, { size: 10, fill: ink.faint, align: "end" });
     if (axis.written(unit)) pen.rectangle(plot.left - 5, plot.top + (unit - frame.y) * frame.zoom, 2, Math.max(2, frame.zoom * step), ink.written);

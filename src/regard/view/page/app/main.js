@@ -58,6 +58,9 @@ function start(description) {
     },
   };
 
+  if (description.record !== undefined && !location.search) {
+    history.replaceState(null, "", `?record=${description.record}${location.hash}`); // so that Back comes back to it
+  }
   Object.assign(globalThis, { regard: { state, source } }); // for the console
 
   const place = part("views");
@@ -94,12 +97,14 @@ function start(description) {
     },
     copyLink: () => {
       writeAddress();
-      void copyText(location.href).then((done) => context.announce(context.say(done ? "link_copied" : "link_failed")));
+      const link = location.protocol === "about:" ? `#${fragmentOf(state.get())}` : location.href; // a notebook's frame has none
+      void copyText(link).then((done) => context.announce(context.say(done ? "link_copied" : "link_failed")));
     },
     async run(text, pair, generate) {
       const record = await runText(text, pair, generate);
       const next = new URL(location.href);
-      [next.search, next.hash] = [`?record=${record}`, ""];
+      const { theme, language } = state.get();
+      [next.search, next.hash] = [`?record=${record}`, fragmentOf({ ...FIRST_LOOK, theme, language }, false)];
       location.assign(next);
     },
   });

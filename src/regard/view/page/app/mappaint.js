@@ -34,6 +34,11 @@ const MANY = 40; // rows or columns from which on those chosen are tinted less
 export function paintMap(pen, scene, tiles, places, pointed, say) {
   const ink = inks(scene.night);
   paintTiles(pen, scene, tiles, places);
+  const failure = places.map((place) => tiles.at(place)?.failure).find(Boolean);
+  if (failure) {
+    const { left, top, width, height } = scene.plot;
+    pen.text(say("failed", failure), left + width / 2, top + height / 2, { size: 13, fill: ink.accent, align: "middle" });
+  }
   paintMapMarks(pen, scene, pointed, ink.accent);
   const { rows, cols, frame, plot, chosen } = scene;
   const named = pointed && !chosen.rows.size ? { rows: new Set([pointed.row]), cols: new Set([pointed.col]) } : chosen;

@@ -31,7 +31,13 @@ export function numbersPanel(context) {
   const save = make("button", { type: "button", class: "small-button" });
   const ways = make("div", { class: "numbers-ways" }, [copy, save]);
   const element = make("section", { class: "numbers-panel" }, [title, caption, table, more, facts, ways]);
-  const ask = newestOnly(element, (message) => announce(say("failed", message)));
+  const ask = newestOnly(element, (message) => {
+    known = null; // what is shown would be another head's
+    for (const part of [table, facts]) part.replaceChildren();
+    more.hidden = true;
+    caption.textContent = say("failed", message);
+    announce(say("failed", message));
+  });
 
   let many = false;
   /** @type {{ key: string, weights: Float32Array } | null} By token; the last that came. */
@@ -71,7 +77,8 @@ export function numbersPanel(context) {
     const { listed, mine, from, direction, chosen } = now;
     const units = byUnit(weights, listed, direction);
     const top = strongestUnits(units, listed, many ? MANY_NUMBERS : FEW_NUMBERS);
-    const said = say(from ? "numbers_from" : "numbers_to", chosenName(context, mine, chosen));
+    const spoilt = weights.some(Number.isNaN);
+    const said = spoilt ? say("not_numbers") : say(from ? "numbers_from" : "numbers_to", chosenName(context, mine, chosen));
     if (caption.textContent !== said) caption.textContent = said;
     const others = new Set(now.other.map((token) => listed.unitOf(token)));
     const largest = units[top[0] ?? 0] ?? 0;
@@ -88,8 +95,8 @@ export function numbersPanel(context) {
     const cell = now.other.reduce((total, token) => total + (weights[token] ?? 0), 0) / (from ? 1 : Math.max(1, now.other.length));
     const [one, two] = [chosenName(context, mine, chosen), chosenName(context, listed, now.other)];
     facts.replaceChildren(
-      ...fact(say("numbers_sum", top.length), figure(sum)),
-      ...(from ? fact(say("numbers_entropy"), entropyOf(weights).toFixed(3)) : fact(say("numbers_all"), figure(weights.reduce((a, b) => a + b, 0)))),
+      ...fact(say("numbers_sum", top.length), spoilt ? "–" : figure(sum)),
+      ...(from ? fact(say("numbers_entropy"), spoilt ? "–" : entropyOf(weights).toFixed(3)) : fact(say("numbers_all"), figure(weights.reduce((a, b) => a + b, 0)))),
       ...(now.other.length ? fact(say("numbers_cell", from ? one : two, from ? two : one), cell === 0 ? "0" : cell.toPrecision(6)) : []),
     );
   };
@@ -120,6 +127,7 @@ export function numbersPanel(context) {
   const draw = () => {
     for (const [button, word] of /** @type {const} */ ([[copy, "copy_csv"], [save, "download_csv"]])) button.textContent = say(word);
     element.setAttribute("aria-label", say("numbers"));
+    table.setAttribute("aria-label", say("numbers"));
     const { look, direction, chosen, ready } = view();
     fill();
     if (!chosen.length || ready) return;

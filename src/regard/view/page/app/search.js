@@ -61,6 +61,7 @@ export function searchBox(context) {
     clearTimeout(timer);
     asked = question();
     hits = hitsOf(context, input.value);
+    if (!hits.length && input.value.trim()) context.announce(context.say("search_none"));
     at = 0;
     if (choose && hits.length) take();
     draw();

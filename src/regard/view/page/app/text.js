@@ -35,7 +35,11 @@ export function textView(context) {
   const body = make("div", { class: "text-body" }, [blocks.rows.element, blocks.cols.element]);
   const element = make("div", { class: "text-view" }, [bar, body]);
   element.style.fontFamily = FONT; // as the pen writes, so that an export looks the same
-  const ask = newestOnly(element, (message) => announce(say("failed", message)));
+  const ask = newestOnly(element, (message) => {
+    known = null; // what is shown would be another head's
+    shade();
+    announce(say("failed", message));
+  });
 
   let shownSides = "";
   let begun = false;

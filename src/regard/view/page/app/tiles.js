@@ -1,6 +1,6 @@
 /** The map in tiles, as maps of the world are: asked for as they come into sight, rough at first, then exact. */
 
-import { colourTable, shareOf } from "./colour.js";
+import { colourTable, NOT_A_NUMBER, shareOf } from "./colour.js";
 
 /**
  * @typedef {import("./source.js").Source} Source
@@ -32,6 +32,7 @@ import { colourTable, shareOf } from "./colour.js";
  * @property {Float32Array} rowPeaks The largest of each row of cells.
  * @property {number} step What it was made with; 1: exact.
  * @property {boolean} settled Whether nothing better will come.
+ * @property {string} failure Why nothing has come.
  * @property {AbortController | null} asking
  * @property {HTMLCanvasElement | null} image
  * @property {string} coloured How the image is coloured,
@@ -81,7 +82,8 @@ export function tileStore(source, changed, failed) {
     } catch (reason) {
       if (!asking.signal.aborted) {
         piece.settled = true;
-        failed(reason instanceof Error ? reason.message : String(reason));
+        piece.failure = reason instanceof Error ? reason.message : String(reason);
+        failed(piece.failure);
       }
     } finally {
       if (piece.asking === asking) piece.asking = null;
@@ -230,7 +232,7 @@ function emptyPiece(top, bottom, left, right, level) {
   const cells = (/** @type {number} */ units) => (level === ROOT ? Math.min(TILE, units) : Math.ceil(units / 2 ** level));
   return {
     top, bottom, left, right, height: cells(bottom - top), width: cells(right - left), level, values: null,
-    rowPeaks: new Float32Array(0), step: 0, settled: false, asking: null, image: null, coloured: "", colouredBy: null,
+    rowPeaks: new Float32Array(0), step: 0, settled: false, failure: "", asking: null, image: null, coloured: "", colouredBy: null,
   };
 }
 
@@ -267,7 +269,8 @@ function colourPiece(piece, { scale, night }, peak, byRow) {
   for (let row = 0, place = 0; row < piece.height; row += 1) {
     const largest = byRow ? byRow[row] : peak;
     for (let col = 0; col < piece.width; col += 1, place += 1) {
-      pixels[place] = table[Math.round(1024 * shareOf(piece.values[place], largest, scale))];
+      const value = piece.values[place];
+      pixels[place] = Number.isNaN(value) ? NOT_A_NUMBER : table[Math.round(1024 * shareOf(value, largest, scale))];
     }
   }
   context.putImageData(image, 0, 0);

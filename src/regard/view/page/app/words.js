@@ -191,6 +191,7 @@ const ENGLISH = {
   csv_copied: "Copied: {0} lines of CSV",
   csv_failed: "The browser does not allow copying; download the CSV instead",
   // the map
+  not_numbers: "These weights are not numbers (NaN): the model overflowed here",
   map_label: "Map of weights: rows are queries, columns are keys. Arrow keys move, + and − zoom, 0 shows all",
   map_axes: "rows: queries · columns: keys",
   map_row_peak: "the row's strongest in view",
@@ -377,6 +378,7 @@ const CHINESE = {
   csv_copied: "已复制 {0} 行 CSV",
   csv_failed: "浏览器不允许复制，请改用下载",
   // the map
+  not_numbers: "这些权重不是数值（NaN）：模型在此处溢出",
   map_label: "权重图：行为查询，列为键。方向键移动，+ 与 − 缩放，0 显示全部",
   map_axes: "行：查询 · 列：键",
   map_row_peak: "该行视野内最强",
