@@ -202,10 +202,24 @@ def told(page):
 
 def test_a_file_cut_within_its_first_numbers_says_so(broken):
     page = broken(lambda whole: whole[: whole.index(b'id="block:weights:0:0"') + 600])
-    until(lambda: "lacks weights:0:0" in told(page), what="a message is seen")
+    require_waiting(page)  # they stand before the script
+
+
+def test_a_file_cut_within_later_numbers_says_so_and_waits_for_nothing(broken):
+    page = broken(lambda whole: whole[: whole.index(b'id="block:weights:0:1"') + 600])
+    chromium.until(page, "picture")
+    page.evaluate("() => regard.state.set({ head: 1 })")
+    until(lambda: "lacks weights:0:1" in told(page), what="a message is seen")
     assert "This file is not complete" in page.get_by_role("alert").inner_text()
     until(lambda: page.locator("#progress").is_hidden(), what="nothing is waited for")
     assert page.locator("canvas.map").bounding_box()["height"] > 400
+
+
+def require_waiting(page):
+    """The line that is there before any script runs, and is seen when none does."""
+    assert "the file is not complete" in page.locator("#waiting").inner_text()
+    page.evaluate("() => document.querySelector('#waiting').getAnimations().forEach((one) => one.finish())")
+    assert page.evaluate("() => getComputedStyle(document.querySelector('#waiting')).opacity") == "1"
 
 
 def test_a_file_cut_before_its_last_numbers_says_so_and_shows_the_others(broken):
@@ -217,10 +231,7 @@ def test_a_file_cut_before_its_last_numbers_says_so_and_shows_the_others(broken)
 
 
 def test_a_file_cut_within_its_description_says_so(broken):
-    page = broken(lambda whole: whole[: whole.index(b'id="description"') + 900])
-    assert "the file is not complete" in page.locator("#waiting").inner_text()
-    page.evaluate("() => document.querySelector('#waiting').getAnimations().forEach((one) => one.finish())")
-    assert page.evaluate("() => getComputedStyle(document.querySelector('#waiting')).opacity") == "1"
+    require_waiting(broken(lambda whole: whole[: whole.index(b'id="description"') + 900]))
 
 
 def test_a_whole_file_is_not_accused(page_of):

@@ -71,7 +71,7 @@ def test_a_token_of_the_text_is_shown_in_the_map_and_the_numbers(page_of):
     page = page_of(built_in(), fragment="view=text")
     page.locator('.token[data-unit="4"]').click()
     assert look(page)["rows"] == [4]
-    assert "fox" in page.locator(".numbers-caption").inner_text()
+    until(lambda: "fox" in page.locator(".numbers-caption").inner_text(), what="the numbers are the token's")
     require_table(page, weights(built_in())[4])
     tab(page, "Map")
     settled(page)

@@ -17,7 +17,7 @@ APP = {
     "<title>{{title}}</title><style>{{style}}</style>"
     '<script type="application/json" id="description">{{description}}</script>'
     '<script type="text/plain" id="worker">{{worker}}</script>'
-    '<script type="module" async>{{script}}</script>\n{{data}}',
+    '{{first}}<script type="module" async>{{script}}</script>\n{{data}}',
     "style.css": "body { margin: 0 }\n",
     "main.js": '/** All. */\nimport { one } from "./one.js";\n\nexport const two = one + 1;\n',
     "one.js": "/** One. */\nexport const one = 1;\n",

@@ -173,7 +173,8 @@ class TestJoining:
         [
             {"main_js": 'const a = "</script>";\n'}, {"worker_js": "// <!-- \n"}, {"style_css": "/* </STYLE> */"},
             {"main_js": "const a = '\0';\n"}, {"page_html": "{{title}}"},
-            {"page_html": "<script>\n{{script}}</script>{{title}}{{policy}}{{style}}{{worker}}{{description}}{{data}}"},
+            {"page_html": "<script>\n{{script}}</script>{{title}}{{policy}}{{style}}{{worker}}"
+                          "{{description}}{{first}}{{data}}"},
         ],
     )  # fmt: skip
     def test_what_would_break_the_page(self, tmp_path, changes):

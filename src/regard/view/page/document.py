@@ -9,6 +9,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from .joining import joined
 __all__ = ["APP", "block_of", "document", "read_block"]
 
 APP = Path(__file__).with_name("app")
-PLACES = ("title", "policy", "style", "script", "worker", "description", "data")
+PLACES = ("title", "policy", "style", "first", "script", "worker", "description", "data")
+FIRST = 2**19  # bytes that a browser may have to read before it starts the script
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 _ENDS = {"script": re.compile(r"</script|<!--", re.I), "style": re.compile(r"</style", re.I)}
 _SPECIAL = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
@@ -31,7 +33,8 @@ def document(
 ) -> Iterator[bytes]:  # fmt: skip
     """The page, piece by piece.
 
-    blocks: a name and what makes the bytes, which is called when their turn comes. served: whether the page asks a
+    blocks: a name and what makes the bytes, which is called when their turn comes; those before the thumbnails are all
+    that the first picture needs, and stand before the script where they are small. served: whether the page asks a
     server for its numbers. app: the folder of the scripts, where it is not our own.
     """
     app = APP if app is None else app
@@ -47,11 +50,18 @@ def document(
         "worker": worker,
         "description": _as_json(description),
     }
+    blocks = list(blocks)
+    needed = list(takewhile(lambda block: not block[0].startswith("thumbnails:"), blocks))
+    first = list(_data(needed))
+    early = sum(map(len, first)) <= FIRST
     pieces = _PLACE.split(template)  # text, place, text, place, …; what is filled in is not looked at again
     _require_places(template, pieces[1::2])
     for number, piece in enumerate(pieces):
-        if number % 2 and piece == "data":
-            yield from _data(blocks)
+        if number % 2 and piece in ("first", "data"):
+            if early == (piece == "first"):
+                yield from first
+            if piece == "data":
+                yield from _data(blocks[len(needed) :])
         else:
             yield (filled[piece] if number % 2 else piece).encode("utf-8", errors="replace")
 

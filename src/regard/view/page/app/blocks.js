@@ -8,13 +8,22 @@ const BLOCK_WAIT = 15; // milliseconds between two looks
  * @returns {Promise<string>}
  */
 export async function blockText(name) {
-  const id = `block:${name}`;
   for (;;) {
     const over = document.readyState !== "loading";
-    const element = document.getElementById(id);
-    // Without anything behind it, it may still be growing; behind the last one is the end of the page.
-    if (element?.nextElementSibling) return element.textContent ?? "";
+    const text = blockNow(name);
+    if (text !== null) return text;
     if (over) throw new Error(`the file is not complete, it lacks ${name}`);
     await new Promise((resolve) => setTimeout(resolve, BLOCK_WAIT));
   }
+}
+
+/**
+ * The text of a block that has arrived; null where it has not.
+ * @param {string} name
+ * @returns {string | null}
+ */
+export function blockNow(name) {
+  const element = document.getElementById(`block:${name}`);
+  // Without anything behind it, it may still be growing; behind the last one is the end of the page.
+  return element?.nextElementSibling ? element.textContent : null;
 }

@@ -5,9 +5,11 @@
  * @returns {Promise<Uint8Array>} what was deflated into it
  */
 export async function inflated(text) {
-  const packed = bytesOf(text);
-  const stream = new Blob([/** @type {BlobPart} */ (packed)]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  const { readable, writable } = new DecompressionStream("deflate-raw");
+  const writer = writable.getWriter();
+  const written = writer.write(/** @type {BufferSource} */ (bytesOf(text))).then(() => writer.close());
+  const [bytes] = await Promise.all([new Response(readable).arrayBuffer(), written]);
+  return new Uint8Array(bytes);
 }
 
 /**
@@ -53,30 +55,23 @@ export function integers32(bytes) {
   return new Int32Array(ownBuffer(bytes));
 }
 
-/** @type {Float32Array | null} */
-let halfTable = null;
-
-/** Every half-precision number there is. */
-function halves() {
-  if (halfTable) return halfTable;
-  halfTable = new Float32Array(65536);
-  for (let bits = 0; bits < 65536; bits += 1) {
-    const [sign, power, part] = [bits & 0x8000 ? -1 : 1, (bits >> 10) & 31, bits & 1023];
-    halfTable[bits] =
-      power === 31 ? (part ? NaN : sign * Infinity) : power ? sign * 2 ** (power - 15) * (1 + part / 1024) : sign * 2 ** -24 * part;
-  }
-  return halfTable;
-}
-
 /**
+ * Half precision, bit by bit: the exponent moves by 112, the fraction by 13 places.
  * @param {Uint8Array} bytes
  * @returns {Float32Array}
  */
 export function floats16(bytes) {
-  const table = halves();
-  const bits = joinedPlanes(bytes);
-  const numbers = new Float32Array(bits.length);
-  for (let place = 0; place < bits.length; place += 1) numbers[place] = table[bits[place]];
+  const halves = joinedPlanes(bytes);
+  const numbers = new Float32Array(halves.length);
+  const bits = new Uint32Array(numbers.buffer);
+  for (let place = 0; place < halves.length; place += 1) {
+    const half = halves[place];
+    const sign = (half & 0x8000) << 16;
+    const rest = half & 0x7fff;
+    if (rest >= 0x7c00) bits[place] = sign | 0x7f800000 | ((rest & 0x3ff) << 13); // infinite, or not a number
+    else if (rest >= 0x400) bits[place] = sign | ((rest << 13) + (112 << 23));
+    else numbers[place] = (sign ? -1 : 1) * rest * 2 ** -24; // too small for an exponent
+  }
   return numbers;
 }
 

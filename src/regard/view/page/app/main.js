@@ -79,7 +79,7 @@ function start(description) {
     }
     return view;
   };
-  seen().draw(); // so that its numbers are on their way while the rest is made
+  seen().prepare?.(); // its numbers are on their way while the rest is made
   const numbers = numbersPanel(context);
   part("numbers").append(numbers.element);
 
@@ -119,15 +119,17 @@ function start(description) {
     root.lang = languageOf(look.language) === "zh" ? "zh-Hans" : "en";
     root.classList.toggle("night", isNight());
   };
-  const drawAll = () => {
+  const drawAround = () => {
     dress();
-    const look = state.get();
     const view = seen();
-    for (const [name, other] of Object.entries(views)) other.element.hidden = name !== look.view;
+    for (const other of Object.values(views)) other.element.hidden = other !== view;
     around.draw();
     tools.draw();
     numbers.draw();
-    view.draw();
+  };
+  const drawAll = () => {
+    drawAround();
+    seen().draw();
   };
 
   let waiting = 0;
@@ -146,8 +148,8 @@ function start(description) {
   });
   window.addEventListener("hashchange", () => state.set(lookAt(location.hash, description)));
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-  new ResizeObserver(() => seen().draw()).observe(place);
-  drawAll();
+  drawAround();
+  new ResizeObserver(() => seen().draw()).observe(place); // draws now, and whenever the room changes
   const requireEnd = () => void (document.getElementById("end") ?? warn(context.say("cut_short")));
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", requireEnd);
   else requireEnd();

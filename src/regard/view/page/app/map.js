@@ -59,14 +59,22 @@ export function mapView(context) {
     redraw();
   };
 
-  const draw = () => {
-    if (!element.isConnected || canvas.clientWidth === 0) return;
-    const { width, height, context: paper } = fitCanvas(canvas);
-    size = { width, height };
+  /** Asks for what will be seen. */
+  const prepare = () => {
+    if (!element.isConnected || canvas.clientWidth === 0) return null;
+    size = { width: canvas.clientWidth, height: canvas.clientHeight };
     const now = scene();
     void tiles.show(now.sheet);
     const places = placesIn(now, tiles.root());
     tiles.want(places);
+    return { now, places };
+  };
+
+  const draw = () => {
+    const prepared = prepare();
+    if (!prepared) return;
+    const { now, places } = prepared;
+    const { width, height, context: paper } = fitCanvas(canvas);
     const pointed = showTip(now);
     paper.fillStyle = inks(now.night).paper;
     paper.fillRect(0, 0, width, height);
@@ -158,7 +166,7 @@ export function mapView(context) {
   });
 
   return {
-    element, draw,
+    element, draw, prepare,
     size: () => size,
     paint(pen) {
       const now = scene();

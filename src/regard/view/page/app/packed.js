@@ -1,17 +1,20 @@
 /** The source that needs nothing but the file: blocks are read out of the page, and workers compute. */
 
-import { blockText } from "./blocks.js";
+import { answered } from "./answering.js";
+import { blockNames } from "./blocknames.js";
+import { blockNow, blockText } from "./blocks.js";
 import { axisOf, sidesOf } from "./description.js";
 import { evenEdges } from "./source.js";
 
 /**
  * @typedef {import("./source.js").Source} Source
  * @typedef {import("./source.js").TileRequest} TileRequest
- * @typedef {import("./worker.js").Question} Question
- * @typedef {import("./worker.js").Answer} Answer
+ * @typedef {import("./answering.js").Question} Question
+ * @typedef {import("./answering.js").Answer} Answer
  * @typedef {import("./kernel.js").Plan} Plan
  */
 
+const AT_HAND = 2e7; // multiply-adds that are done here and now while the workers are still being started
 const WORK = 8e7; // multiply-adds of a tile's first answer; what is more is asked for with a larger step
 
 /**
@@ -88,15 +91,20 @@ function planOf(description, { layer, unit, rows, cols, height, width, step }) {
 function workerPool(size) {
   const source = document.getElementById("worker")?.textContent ?? "";
   const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-  const workers = Array.from({ length: size }, () => ({ worker: new Worker(address), busy: 0 }));
+  const workers = Array.from({ length: size }, () => ({ worker: new Worker(address), busy: 0, sent: /** @type {Set<string>} */ (new Set()) }));
   /** @typedef {{ question: Omit<Question, "id" | "blocks">, signal?: AbortSignal, resolve: (values: Float32Array) => void, reject: (reason: Error) => void }} Job */
   /** @type {Job[]} */
   const waiting = [];
   /** @type {Map<number, (answer: Answer) => void>} */
   const open = new Map();
   let count = 0;
+  let up = false; // whether the workers are
   for (const one of workers) {
-    one.worker.onmessage = (/** @type {MessageEvent<Answer>} */ event) => {
+    one.worker.onmessage = (/** @type {MessageEvent<Answer | "up">} */ event) => {
+      if (event.data === "up") {
+        up = true;
+        return;
+      }
       const settle = open.get(event.data.id);
       open.delete(event.data.id);
       settle?.(event.data);
@@ -126,13 +134,46 @@ function workerPool(size) {
     });
 
   /**
-   * @param {{ worker: Worker, busy: number }} one
+   * A small answer, found here: to start a worker takes longer.
+   * @param {Job} job
+   */
+  const workAtHand = async ({ question, resolve, reject }) => {
+    const names = blockNames(question);
+    const blocks = Object.fromEntries(names.map((name) => [name, blockNow(name) ?? ""]));
+    const answer = await answered({ ...question, id: 0, compute: "cpu", blocks });
+    if (answer.values) resolve(answer.values);
+    else reject(new Error(answer.error ?? "there is no answer"));
+  };
+
+  /** @param {Job} job */
+  const isAtHand = ({ question: { ask, layer, shape }, question }) =>
+    !up && ask === "tile" && shape[0] * shape[1] * (layer.packed?.width ?? 1) <= AT_HAND && blockNames(question).every((name) => blockNow(name) !== null);
+
+  /**
+   * What a worker has not been sent and is here already: it will want it, and need not ask. It may have dropped the rest.
+   * @param {{ sent: Set<string> }} one
+   * @param {Job} job
+   */
+  const ready = ({ sent }, job) => {
+    /** @type {{ [name: string]: string }} */
+    const blocks = {};
+    for (const name of blockNames(job.question)) {
+      const text = sent.has(name) ? null : blockNow(name);
+      if (text === null) continue;
+      sent.add(name);
+      blocks[name] = text;
+    }
+    return blocks;
+  };
+
+  /**
+   * @param {{ worker: Worker, busy: number, sent: Set<string> }} one
    * @param {Job} job
    */
   const work = async (one, job) => {
     one.busy += 1;
     try {
-      let answer = await put(one, job, {});
+      let answer = await put(one, job, ready(one, job));
       for (let turn = 0; answer.lacks && turn < 8; turn += 1) {
         const texts = await Promise.all(answer.lacks.map(async (name) => /** @type {const} */ ([name, await blockText(name)])));
         if (job.signal?.aborted) throw new Error("aborted");
@@ -166,7 +207,9 @@ function workerPool(size) {
      */
     ask: (question, signal) =>
       new Promise((resolve, reject) => {
-        waiting.push({ question, signal, resolve, reject });
+        const job = { question, signal, resolve, reject };
+        if (isAtHand(job)) return void workAtHand(job);
+        waiting.push(job);
         next();
       }),
   };

@@ -60,7 +60,6 @@ export function toolbar(context, actions) {
   state.listen((_, changed) => {
     if (SHOWN_PARTS.some((part) => changed.has(part))) draw(); // not at every step of the map
   });
-  draw();
   return { element, draw };
 }
 

@@ -11,6 +11,7 @@
  * @typedef {object} View
  * @property {HTMLElement} element Put into the page once, hidden while another view is seen.
  * @property {() => void} draw Everything anew: it has become visible, the size, the theme or the language has changed.
+ * @property {() => unknown} [prepare] Asks for the numbers that it will draw, and draws nothing yet.
  * @property {() => { width: number, height: number }} size Of what is seen, in CSS pixels, for an export.
  * @property {(pen: import("./pen.js").Pen) => void} paint What is seen now, for an export.
  */
