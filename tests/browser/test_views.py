@@ -32,10 +32,15 @@ def tokens(page, kind=""):
 
 def require_table(page, own):
     """The table has the largest of some weights, the largest first."""
-    until(lambda: numbers_shown(page), what="the numbers are there")
+    largest = np.sort(own)[::-1]
+
+    def is_there():
+        found = [weight for _, weight in numbers_shown(page)]
+        return found and np.allclose(found, largest[: len(found)], rtol=2**-10, atol=1e-7)
+
+    until(is_there, what="the numbers are those of the selection")
     places, found = zip(*numbers_shown(page), strict=True)
     np.testing.assert_allclose(found, own[list(places)], rtol=2**-10, atol=1e-7)
-    np.testing.assert_allclose(found, np.sort(own)[::-1][: len(found)], rtol=2**-10, atol=1e-7)
 
 
 def links_texts(page):
