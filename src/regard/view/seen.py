@@ -274,7 +274,7 @@ def _hints(record: "Record") -> Text:
     layers = record.layers
     heads = _range(sorted({head for layer in layers for head in layer.head_numbers}))
     numbers = f"--layer {_range([layer.index for layer in layers])} --head {heads}".replace(" to ", "-")
-    return Text(f"other heads: {numbers}   picture: --plot a.png   more: regard heads", FAINT)
+    return Text(f"other heads: {numbers}   picture: --plot a.png   page: --page a.html   more: regard heads", FAINT)
 
 
 def _more(rows: int) -> list[Text]:
