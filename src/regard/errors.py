@@ -31,3 +31,7 @@ class MissingExtra(RegardError, ImportError):
 
 class WatchError(RegardError, RuntimeError):
     """A model whose attention cannot be seen, or not all of it."""
+
+
+class NotANumber(RegardError, ArithmeticError):
+    """NaN where a model should have given numbers."""
