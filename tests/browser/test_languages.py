@@ -8,7 +8,14 @@ from tests.browser.asking import look, settled, until
 from tests.browser.records import built_in
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
-INK = "(name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()"
+# A variable of the style as it is used, and not as it is written: "#12151f".
+INK = """(name) => {
+  const probe = document.body.appendChild(document.createElement("i"));
+  probe.style.color = `var(${name})`;
+  const parts = getComputedStyle(probe).color.match(/\\d+/g).slice(0, 3);
+  probe.remove();
+  return "#" + parts.map((part) => Number(part).toString(16).padStart(2, "0")).join("");
+}"""
 
 
 def labels(page):
