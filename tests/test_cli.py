@@ -10,6 +10,7 @@ import pytest
 import regard
 
 from . import reference
+from .refusals import refused
 
 SENTENCE = "我 喜欢 学习 AI 技术"
 VOCABULARY = "我 1 0 0.5\n喜欢 0.2 1 0\n学习 0 0.3 1\nAI 0.9 0.1 0.4\n技术 0.5 0.5 0.5\n"
@@ -126,15 +127,6 @@ class TestText:
 class TestRefused:
     """One line on standard error, nothing on standard output, and never a traceback."""
 
-    def refused(self, answer, code, *parts):
-        got, out, err = answer
-        assert got == code, err
-        assert out == ""
-        assert err.startswith("regard: ")
-        assert err.count("\n") == 1
-        for part in parts:
-            assert part in err
-
     @pytest.mark.parametrize(
         ("arguments", "parts"),
         [
@@ -155,7 +147,7 @@ class TestRefused:
         ],
     )
     def test_usage(self, run, arguments, parts):
-        self.refused(run(*arguments), 2, *parts)
+        refused(run(*arguments), 2, *parts)
 
     def test_no_text_on_a_terminal(self, run, monkeypatch):
         class Terminal(io.TextIOWrapper):
@@ -163,17 +155,17 @@ class TestRefused:
                 return True
 
         monkeypatch.setattr(sys, "stdin", Terminal(io.BytesIO(b"not to be read")))
-        self.refused(run("explain"), 2, "there is no text")
+        refused(run("explain"), 2, "there is no text")
         monkeypatch.setattr(sys, "stdin", None)
-        self.refused(run("explain", "-"), 2, "there is no text")
+        refused(run("explain", "-"), 2, "there is no text")
 
     def test_standard_input_that_is_no_text(self, run, monkeypatch):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"ab\xff")))
-        self.refused(run("explain"), 1, "standard input", "byte 2 is 0xff")
+        refused(run("explain"), 1, "standard input", "byte 2 is 0xff")
 
     def test_files(self, run, tmp_path):
-        self.refused(run("explain", "a", "--vectors", tmp_path / "none.txt"), 1, "none.txt", "No such file")
-        self.refused(run("explain", "a", "--vectors", tmp_path), 1, "Is a directory")
+        refused(run("explain", "a", "--vectors", tmp_path / "none.txt"), 1, "none.txt", "No such file")
+        refused(run("explain", "a", "--vectors", tmp_path), 1, "Is a directory")
         for content, part in (
             (b"\x89PNG\r\n\x1a\n\0\0", "not UTF-8"),
             (b"a 1 2\nb 1\n", "line 2"),
@@ -181,18 +173,16 @@ class TestRefused:
         ):
             path = tmp_path / "bad"
             path.write_bytes(content)
-            self.refused(run("explain", "a b", "--vectors", path), 1, str(path), part)
+            refused(run("explain", "a b", "--vectors", path), 1, str(path), part)
 
     def test_unknown_words_are_named(self, run, vocabulary):
-        self.refused(
-            run("explain", "我 喜歡 AJ", "--vectors", vocabulary), 1, "喜歡 (nearest: 喜欢)", "AJ (nearest: AI)"
-        )
+        refused(run("explain", "我 喜歡 AJ", "--vectors", vocabulary), 1, "喜歡 (nearest: 喜欢)", "AJ (nearest: AI)")
 
     def test_messages_cannot_act_on_the_terminal(self, run, vocabulary, tmp_path):
         answer = run("explain", "\x1b[31mred\x07 \u202e", "--vectors", vocabulary)
-        self.refused(answer, 1, r"\x1b[31mred\x07", r"\u202e")
+        refused(answer, 1, r"\x1b[31mred\x07", r"\u202e")
         assert "\x1b" not in answer[2]
-        self.refused(run("explain", "a", "--vectors", tmp_path / "a\nb"), 1, r"a\nb")
+        refused(run("explain", "a", "--vectors", tmp_path / "a\nb"), 1, r"a\nb")
 
 
 def test_version_and_help(run):

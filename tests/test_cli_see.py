@@ -16,6 +16,8 @@ pytest.importorskip("tokenizers")
 import regard
 from regard.see import load
 
+from .refusals import refused
+
 SENTENCE = "The cat sat on the mat"
 TOKENS = ["[CLS]", " The", " cat", " sat", " on", " the", " mat", "[SEP]"]
 
@@ -184,17 +186,6 @@ class TestHeads:
         assert code == 0
         assert out.endswith(f"drawn: {tmp_path / 'heads.svg'}\n")
         assert (tmp_path / "heads.svg").exists()
-
-
-def refused(answer, code, *parts):
-    """One line on standard error, nothing on standard output, and never a traceback."""
-    got, out, err = answer
-    assert got == code, err
-    assert out == ""
-    assert err.startswith("regard: ")
-    assert err.count("\n") == 1
-    for part in parts:
-        assert part in err
 
 
 class TestRefused:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -169,11 +169,12 @@ def see(
         raise OptionError(f"--generate is {generate}; it is a number of tokens to write.")
     if pair is not None and not pair.strip():
         raise OptionError("--pair has no words; it is a second text.")
-    _require_places(plot, save, page)
+    files = _Files(plot, save, page)
+    files.require_places()
     subject, seen = _look(model, _given(text, file, example=SEE), pair=pair, generate=generate)
     _show(
         seen.record, model=subject.name, wrote=seen.wrote, layer=layer, head=head, words=words, pair=pair is not None,
-        plot=plot, save=save, page=page, as_json=as_json,
+        files=files, as_json=as_json,
     )  # fmt: skip
 
 
@@ -189,12 +190,11 @@ def open_(
     """
     from .record.file import open as open_record
 
-    _require_places(plot, page=page)
+    files = _Files(plot, page=page)
+    files.require_places()
     record = open_record(file)
-    _show(
-        record, model=record.model or str(file), layer=layer, head=head, words=words, plot=plot, page=page,
-        as_json=as_json,
-    )  # fmt: skip
+    model = record.model or str(file)
+    _show(record, model=model, layer=layer, head=head, words=words, files=files, as_json=as_json)
 
 
 @app.command()
@@ -246,7 +246,8 @@ def heads(
     from .record.measures import head_table
     from .view import table
 
-    _require_places(plot)
+    files = _Files(plot)
+    files.require_places()
     subject, seen = _look(model, _given(text, file, example=HEADS))
     with _waiting("measuring the heads"):
         found = head_table(seen.record)
@@ -262,7 +263,7 @@ def heads(
         print(json.dumps(told, allow_nan=False))
     else:
         _print(drawing)
-        _tell_files(plot)
+        files.tell()
 
 
 def _look(model: str, text: str, **options: Any) -> Any:
@@ -280,11 +281,12 @@ def _look(model: str, text: str, **options: Any) -> Any:
 
 def _show(
     record: Any, *, model: str, wrote: str | None = None, layer: int | None, head: int | None,
-    words: bool | None, pair: bool = False, plot: Path | None, save: Path | None = None, page: Path | None = None,
-    as_json: bool,
+    words: bool | None, pair: bool = False, files: "_Files", as_json: bool,
 ) -> None:  # fmt: skip
     """What was chosen of a record: kept, drawn, and printed."""
     from .view import seen
+
+    plot, save, page = files
 
     joined = seen.in_bytes(record) if words is None else words
     choice = seen.choose(record, layer, head, words=joined, pair=pair)
@@ -307,34 +309,38 @@ def _show(
         print(json.dumps(seen.as_json(record, choice if said else None, model=model, wrote=wrote), allow_nan=False))
     else:
         _print(seen.render(record, choice, model=model, wrote=wrote))
-        _tell_files(plot, save, page)
+        files.tell()
 
 
-def _require_places(plot: Path | None, save: Path | None = None, page: Path | None = None) -> None:
-    """Say what is wrong with the name of a file before a model is loaded for it."""
-    if plot is not None:
-        from .view.picture import KINDS
-        from .view.plot import heat_map  # noqa: F401  says what is missing, where plots cannot be drawn
+class _Files(NamedTuple):
+    """The files that a command writes besides what it prints."""
 
-        if plot.suffix.removeprefix(".").lower() not in KINDS:
-            raise OptionError(f"{plot} says no kind of picture; let it end in .{', .'.join(KINDS)}.")
-    for file in (plot, save, page):
-        if file is not None and file.is_dir():
-            raise FileError(f"cannot write {file}: it is a folder; name a file.")
-        if file is not None and not file.absolute().parent.is_dir():
-            raise FileError(f"cannot write {file}: there is no folder {file.absolute().parent}; make it first.")
+    plot: Path | None = None
+    save: Path | None = None
+    page: Path | None = None
 
+    def require_places(self) -> None:
+        """Say what is wrong with the name of a file before a model is loaded for it."""
+        if self.plot is not None:
+            from .view.picture import KINDS
+            from .view.plot import heat_map  # noqa: F401  says what is missing, where plots cannot be drawn
 
-def _tell_files(plot: Path | None, save: Path | None = None, page: Path | None = None) -> None:
-    """Which files were written."""
-    from .view.labels import printable
+            if self.plot.suffix.removeprefix(".").lower() not in KINDS:
+                raise OptionError(f"{self.plot} says no kind of picture; let it end in .{', .'.join(KINDS)}.")
+        for file in filter(None, self):
+            if file.is_dir():
+                raise FileError(f"cannot write {file}: it is a folder; name a file.")
+            if not file.absolute().parent.is_dir():
+                raise FileError(f"cannot write {file}: there is no folder {file.absolute().parent}; make it first.")
 
-    if plot is not None:
-        print(f"drawn: {printable(str(plot))}")
-    if save is not None:
-        print(f"kept: {printable(str(save))}, for regard open")
-    if page is not None:
-        print(f"page: {printable(str(page))}, open it in a browser")
+    def tell(self) -> None:
+        """Which of them were written."""
+        from .view.labels import printable
+
+        says = ("drawn: {}", "kept: {}, for regard open", "page: {}, open it in a browser")
+        for file, words in zip(self, says, strict=True):
+            if file is not None:
+                print(words.format(printable(str(file))))
 
 
 @contextmanager
