@@ -17,7 +17,7 @@ from ...errors import FileError
 from ...formula.threads import cores
 from .joining import joined
 
-__all__ = ["APP", "block_of", "document", "read_block"]
+__all__ = ["APP", "block_of", "document", "policy", "read_block"]
 
 APP = Path(__file__).with_name("app")
 PLACES = ("title", "policy", "style", "first", "script", "worker", "description", "data")
@@ -38,8 +38,8 @@ def document(
     server for its numbers. app: the folder of the scripts, where it is not our own.
     """
     app = APP if app is None else app
-    template, style = _read(app / "page.html"), _style(app)
-    script, worker = joined(app, "main.js"), '"use strict";\n' + joined(app, "worker.js")
+    template, style, script = _read(app / "page.html"), _style(app), joined(app, "main.js")
+    worker = '"use strict";\n' + joined(app, "worker.js")
     for name, text, element in (("scripts", script, "script"), ("worker", worker, "script"), ("style", style, "style")):
         _require_inline(f"the page's {name}", text, element)
     filled = {
@@ -64,6 +64,11 @@ def document(
                 yield from _data(blocks[len(needed) :])
         else:
             yield (filled[piece] if number % 2 else piece).encode("utf-8", errors="replace")
+
+
+def policy(*, served: bool) -> str:
+    """The policy that our own page states, for a server that says it in a header too."""
+    return _policy(joined(APP, "main.js"), _style(APP), served=served)
 
 
 def block_of(name: str, content: bytes) -> bytes:

@@ -1,25 +1,20 @@
 """The live page: a record of any size, or a model that reads what is typed, served to a browser on this machine."""
 
-import html
 import os
-import re
 import sys
 import threading
 import webbrowser
 from contextlib import suppress
 from typing import Any
 
-from ...errors import RegardError
 from ...record import Record
-from ..page.document import document
+from ..page.document import document, policy
 from .answers import Answers
 from .server import Server, listen, require_port
 from .shelf import Reads, Shelf
 from .site import Site
 
 __all__ = ["Server", "require_port", "serve", "server_of"]
-
-POLICY = re.compile(rb'http-equiv="Content-Security-Policy"\s+content="([^"]*)"', re.I)
 
 
 def server_of(record: Record, *, title: str, reads: Reads | None = None, port: int | None = None) -> Server:
@@ -42,11 +37,7 @@ def serve(server: Server, *, browser: bool = True) -> None:
 
 def _page(description: dict[str, Any]) -> tuple[bytes, str]:
     """The page, and the policy that it states, which goes into the header too."""
-    whole = b"".join(document(description, served=True))
-    stated = POLICY.search(whole)
-    if stated is None:
-        raise RegardError("page.html states no Content-Security-Policy.")
-    return whole, html.unescape(stated[1].decode("ascii"))
+    return b"".join(document(description, served=True)), policy(served=True)
 
 
 def _has_browser() -> bool:
