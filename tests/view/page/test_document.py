@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from regard.cli import main  # noqa: F401  the fixture `run` calls it
-from regard.errors import FileError
+from regard.errors import FileError, OptionError
 from regard.record import Tokens
 from regard.view import page as page_room
 from regard.view.page import page, show
@@ -277,3 +277,19 @@ class TestCommand:
         code, _, err = run("see", "The cat sat", "--page", tmp_path / "no" / "cat.html")
         assert code == 1
         assert "make it first" in err
+
+
+def test_what_is_drawn_has_the_colours_of_what_is_around_it():
+    """A canvas cannot read the style's variables as they are for a theme: its colours stand in view.js once more."""
+    style, view = ((APP / name).read_text(encoding="utf-8") for name in ("style.css", "view.js"))
+    around = {name: both for name, *both in re.findall(r"--(\w+): light-dark\((#\w+), (#\w+)\);", style)}
+    night, day = (dict(re.findall(r'(\w+): "(#\w+)"', line)) for line in re.findall(r"[?:] (\{ paper: .*\})", view))
+    assert day.keys() == night.keys() >= {"paper", "ink", "accent"}
+    assert all(around[name] == [day[name], night[name]] for name in day)
+
+
+def test_a_title_that_is_no_text(tmp_path):
+    with pytest.raises(OptionError, match="title is b'x'; it must be text"):
+        page(TestPage().record(), tmp_path / "a.html", title=b"x")
+    with pytest.raises(FileError, match="is no name of a file"):
+        page(TestPage().record(), tmp_path / "\ud800")

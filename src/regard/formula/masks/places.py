@@ -11,6 +11,7 @@ from ..arrays import Array, Library, is_array, namespace
 from .mask import Mask, Shape
 from .tokens import at_item, extremes, over_heads, whole_numbers
 
+REMEMBERED = 4096  # runs of rows whose extremes a mask keeps: a server asks for ever others
 Number = int | Array  # one for all, or one per item of the batch
 
 
@@ -151,6 +152,8 @@ class Ranges(Mask):
     def sees(self, rows: range, cols: range, shape: Shape) -> bool | None:
         if rows not in self._ends:
             ends = (extremes(part[..., rows.start : rows.stop]) for part in (self.first, self.last))
+            if len(self._ends) >= REMEMBERED:
+                self._ends.clear()
             self._ends[rows] = tuple(ends)
         firsts, lasts = self._ends[rows]
         if firsts is None or lasts is None:

@@ -48,6 +48,14 @@ def path_of(path: Any) -> Path:
         name = os.fsdecode(path)
     except TypeError:
         raise DtypeError(f"path is {path!r}; it must be the name of a file.") from None
-    if "\0" in name:
+    if "\0" in name or not _is_encodable(name):
         raise FileError(f"{name!r} is no name of a file.")
     return Path(name)
+
+
+def _is_encodable(name: str) -> bool:
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+    return True

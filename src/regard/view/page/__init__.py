@@ -30,7 +30,7 @@ def page(
     """Write a record as one HTML file. An older file of that name stays until the new one is complete.
 
     layers, heads: some of them, by their numbers in the model. title: the model's name unless said. progress: told the
-    share of the work that is done; a map of 100,000 tokens takes a minute.
+    share of the work that is done: the map of a long text is gone through once.
     """
     target = target_of(path)
     write_whole(target, _pieces(record, layers, heads, title, progress))

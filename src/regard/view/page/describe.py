@@ -89,6 +89,8 @@ def describe(
     precision: Mapping[str, Any] | None = None, details: Mapping[int, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The description of a page. details: of each layer, by its id, what packing found: scores, thumbnail, packed."""
+    if title is not None and not isinstance(title, str):
+        raise OptionError(f"title is {title!r}; it must be text.")
     sides = _Sides()
     layers = [_layer(part, sides) | dict((details or {}).get(part.id, {})) for part in shown.parts]
     return {
