@@ -1,6 +1,8 @@
 """Byte-level BPE: no text is unknown, and every piece says where it stands."""
 
+import hashlib
 import json
+import tracemalloc
 
 import pytest
 import tokenizers
@@ -97,6 +99,33 @@ def test_ends_can_be_left_off(tokenizer):
     assert tokenizer.encode("the cat", ends=False).ids == tokenizer.encode("the cat").ids[1:-1]
 
 
+SIGNS = st.sampled_from([*"ab .\t👨我", "\ud800", "\xa0", "[MASK]", " [MASK]", "[PAD]", "the cat", "\u202e"])
+
+
+@given(texts=st.lists(st.one_of(st.text(), st.lists(SIGNS).map("".join))), ends=st.booleans())
+def test_many_texts_are_taken_apart_as_each_by_itself(tokenizer, texts, ends):
+    assert tokenizer.ids(texts, ends=ends) == [tokenizer.encode(text, ends=ends).ids for text in texts]
+
+
+def test_many_hostile_texts(tokenizer):
+    texts = [*HOSTILE.values(), "👨 first", "\ud800\udfff", " 👨", "[MASK]", " [MASK] the", "the [MASK]"]
+    assert tokenizer.ids(texts) == [tokenizer.encode(text, ends=False).ids for text in texts]
+    assert tokenizer.ids([]) == []
+
+
+def test_a_vocabulary_is_trained_on_a_stream():
+    """20 MB of text that is made as it is asked for, in less than 5 MB of Python's memory."""
+    line = "the cat sat on the mat and the dog sat on the cat " * 100
+    tracemalloc.start()
+    try:
+        trained = Tokenizer.train((f"{line} {number}" for number in range(4000)), 300)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert trained.size == 300
+    assert peak < 5_000_000
+
+
 def test_pieces_by_number_and_by_name(tokenizer):
     assert tokenizer.piece(tokenizer.id("Ġcat")) == "Ġcat"
     assert tokenizer.id("Ġelephant") is None
@@ -120,6 +149,24 @@ def test_saved_and_loaded(tokenizer, tmp_path):
         assert loaded.size == tokenizer.size
         assert loaded.encode("the cat 我 [MASK]") == tokenizer.encode("the cat 我 [MASK]")
     assert [path.name for path in (tmp_path / "new" / "folder").iterdir()] == ["tokenizer.json"]
+
+
+def test_two_vocabularies_in_one_folder(tokenizer, tmp_path):
+    other = Tokenizer.train(["我喜欢学习"], 270)
+    tokenizer.save(tmp_path)
+    other.save(tmp_path, "target-tokenizer.json")
+    assert Tokenizer.load(tmp_path).hash == tokenizer.hash
+    assert Tokenizer.load(tmp_path, "target-tokenizer.json").hash == other.hash
+    with pytest.raises(FileError, match=r"cannot read .*third\.json"):
+        Tokenizer.load(tmp_path, "third.json")
+
+
+def test_the_hash_is_that_of_the_file(tokenizer, tmp_path):
+    tokenizer.save(tmp_path)
+    assert tokenizer.hash == hashlib.sha256((tmp_path / "tokenizer.json").read_bytes()).hexdigest()
+    assert Tokenizer.load(tmp_path).hash == tokenizer.hash
+    assert Tokenizer.train(SENTENCES, 300).hash == tokenizer.hash
+    assert Tokenizer.train(SENTENCES, 299).hash != tokenizer.hash
 
 
 def test_files_that_are_no_tokenizer(tokenizer, tmp_path):

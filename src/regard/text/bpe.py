@@ -1,14 +1,15 @@
 """Text → pieces of words and back: byte-level BPE, to which no text is unknown (Sennrich et al. 2016)."""
 
+import hashlib
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ..errors import FileError, MissingExtra, OptionError
+from ..replacing import write_whole
 
 try:
     import tokenizers
@@ -44,7 +45,7 @@ class Tokenizer:
         absent = [name for name, number in zip(SPECIAL, ids, strict=True) if number is None]
         if absent:
             raise OptionError(f"the vocabulary has no {', '.join(absent)}; it must have all of {', '.join(SPECIAL)}.")
-        self.pad, self.first, self.last, self.mask = ids
+        self.pad, self.first, self.last, self.mask = (number for number in ids if number is not None)
         self._space = engine.token_to_id("Ġ")
 
     @property
@@ -52,9 +53,17 @@ class Tokenizer:
         """How many pieces there are, special ones and all; ids are below it."""
         return self._engine.get_vocab_size()
 
+    @cached_property
+    def hash(self) -> str:
+        """The SHA-256 of what `save` writes: two tokenizers with the same one take every text apart alike."""
+        return hashlib.sha256(self._text().encode()).hexdigest()
+
     @classmethod
     def train(cls, texts: Iterable[str], size: int) -> "Tokenizer":
-        """A vocabulary of at most `size` pieces: all bytes, and what stands together most often in `texts`."""
+        """A vocabulary of at most `size` pieces: all bytes, and what stands together most often in `texts`.
+
+        The texts are gone through once and not held; what is held is how often each word comes.
+        """
         if isinstance(size, bool) or not isinstance(size, int) or size < SMALLEST:
             raise OptionError(
                 f"size is {size!r}; it must be a whole number, {SMALLEST} or more: 256 bytes and {len(SPECIAL)} "
@@ -72,10 +81,10 @@ class Tokenizer:
         return cls(_finished(engine))
 
     @classmethod
-    def load(cls, folder: Path | str) -> "Tokenizer":
-        """The tokenizer of a model's folder, or of a tokenizer.json itself."""
+    def load(cls, folder: Path | str, name: str = FILE) -> "Tokenizer":
+        """The tokenizer of a model's folder, where its file has that name, or of such a file itself."""
         path = Path(folder)
-        path = path / FILE if path.is_dir() else path
+        path = path / name if path.is_dir() else path
         try:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
@@ -89,14 +98,11 @@ class Tokenizer:
         except Exception as error:  # the library raises plain Exception for whatever it cannot read
             raise FileError(f"{path} is damaged, or no tokenizer: {error}.") from None
 
-    def save(self, folder: Path | str) -> None:
-        """Into the folder, as tokenizer.json, which is made whole before it takes the place of an older one."""
+    def save(self, folder: Path | str, name: str = FILE) -> None:
+        """Into the folder, under that name; the file is whole and on disk before it takes the place of an older one."""
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path, suffix=".tmp", delete=False, encoding="utf-8") as file:
-            file.write(self._engine.to_str(pretty=False))
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path / FILE)
+        write_whole(path / name, [self._text().encode()])
 
     def encode(self, text: str, *, ends: bool = True) -> Encoded:
         """The pieces of a text. ends: between [CLS] and [SEP], as a model wants it.
@@ -111,6 +117,22 @@ class Tokenizer:
             found, shift = self._engine.encode(clean, add_special_tokens=ends), 0
         offsets = [_without_space(clean, max(start - shift, 0), max(end - shift, 0)) for start, end in found.offsets]
         return Encoded(found.ids, [self.piece(number) for number in found.ids], offsets)
+
+    def ids(self, texts: Sequence[str], *, ends: bool = False) -> list[list[int]]:
+        """The ids of many texts, on all cores: those that `encode` finds for each by itself."""
+        clean = [_clean(text) for text in texts]
+        found = self._many([_spaced(text) for text in clean], ends)
+        alone = [n for n, ids in enumerate(found) if ids[ends : ends + 1] == [self._space]]
+        for n, ids in zip(alone, self._many([clean[n] for n in alone], ends), strict=True):
+            found[n] = ids
+        return found
+
+    def _many(self, texts: list[str], ends: bool) -> list[list[int]]:
+        return [found.ids for found in self._engine.encode_batch_fast(texts, add_special_tokens=ends)]
+
+    def _text(self) -> str:
+        """The vocabulary as a file has it."""
+        return self._engine.to_str(pretty=False)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of some pieces, without [PAD], [CLS], [SEP] and the space thought before the first word."""

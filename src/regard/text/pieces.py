@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 
-__all__ = ["Piece", "joined", "readable"]
+__all__ = ["Piece", "joined", "readable", "spelt"]
 
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")  # how SentencePiece writes a byte
 _BARE = re.compile("[\udc80-\udcff]+")  # bytes that are no characters by themselves
@@ -45,6 +45,11 @@ def joined(texts: Sequence[str]) -> str:
         lambda hit: bytes.fromhex(hit[0].replace("⟩⟨", " ")[1:-1]).decode(errors="replace"), "".join(texts)
     )
     return found.strip(" ") or found
+
+
+def spelt(piece: str) -> bytes:
+    """The bytes that a piece of byte-level BPE stands for; they may be a part of a sign only."""
+    return _read(piece, "bytes")[0]
 
 
 def _run(pieces: Sequence[str], kind: str) -> list[Piece]:
