@@ -54,11 +54,11 @@ class Plan:
     depth: int = 6
     hidden: int = 512
 
-    def config(self, vocabulary: int) -> TextEncoderConfig:
+    def config(self, tokenizer: Tokenizer) -> TextEncoderConfig:
         """The shape of the model. Rotary positions reach twice as far as they were trained (figures: the card)."""
         return TextEncoderConfig(
-            vocabulary=vocabulary, width=self.width, heads=self.heads, depth=self.depth, hidden=self.hidden,
-            longest=2 * max(self.pages), dropout=self.dropout,
+            vocabulary=tokenizer.size, width=self.width, heads=self.heads, depth=self.depth, hidden=self.hidden,
+            longest=2 * max(self.pages), dropout=self.dropout, tokenizer=tokenizer.hash,
         )  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def train(
         if run.done(plan) * LOOKS >= run.looks + 1:
             found = scores.score(model, texts["valid"].ids, tokenizer, plan.pages[0])
             if found.loss < run.best:
-                model.save(out)
+                model.save(out, half=True)
             look(run, plan, float(torch.stack(losses).mean()), found)
             losses.clear()
             if state is not None:
@@ -265,7 +265,7 @@ def main() -> None:
     tokenizer, texts = read(asked.data, asked.out, plan, new=not asked.report and not going_on, device=device)
     if not asked.report:
         torch.manual_seed(plan.seed)
-        model = TextEncoder(plan.config(tokenizer.size)).to(device)
+        model = TextEncoder(plan.config(tokenizer)).to(device)
         run = train(model, texts, tokenizer, plan, out=asked.out, state=asked.resume)
         name = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
         facts = {"plan": asdict(plan), "run": asdict(run), "device": name, "torch": torch.__version__}

@@ -73,6 +73,7 @@ def test_the_files_are_small_and_readable(folder):
 
 def test_model_and_tokenizer_belong_together(encoder, tokenizer):
     assert encoder.config.vocabulary == tokenizer.size
+    assert encoder.config.tokenizer == tokenizer.hash
 
 
 def test_obvious_words_are_guessed_better_than_by_frequency(folder, encoder, tokenizer):
@@ -104,7 +105,7 @@ def test_heads_look_where_the_card_says(recipes, folder, encoder, tokenizer, mea
 def test_a_long_text_is_read_and_a_longer_one_refused(encoder):
     longest = encoder.config.longest
     assert longest == 1024
-    with pytest.raises(ValueError, match="the text has 1025 tokens and this encoder reads at most 1024"):
+    with pytest.raises(ValueError, match="1025 tokens and this model was made for at most 1024"):
         encoder(torch.full((1, longest + 1), 300))
 
 

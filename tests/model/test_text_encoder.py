@@ -65,9 +65,9 @@ def test_dropout_falls_in_training_alone(model):
         (torch.ones(1, 2), DtypeError, "ids has dtype torch.float32"),
         (torch.tensor([1, 2]), ShapeError, "ids has shape (2,); it must be (batch, tokens), 1 or more of each. For a"),
         (torch.ones(1, 0, dtype=torch.int64), ShapeError, "ids has shape (1, 0)"),
-        (torch.ones(1, 7, dtype=torch.int64), ShapeError, "the text has 7 tokens and this encoder reads at most 6"),
-        (torch.tensor([[1, 11]]), OptionError, "11 is no token id; this encoder has pieces 0 to 10"),
-        (torch.tensor([[1, -1]]), OptionError, "-1 is no token id"),
+        (torch.ones(1, 7, dtype=torch.int64), ShapeError, "ids reaches 7 tokens and this model was made for at most 6"),
+        (torch.tensor([[1, 11]]), OptionError, "ids holds 11, which is no token id here; they are 0 to 10"),
+        (torch.tensor([[1, -1]]), OptionError, "ids holds -1"),
     ],
 )
 def test_wrong_ids(model, ids, error, says):
@@ -75,10 +75,27 @@ def test_wrong_ids(model, ids, error, says):
         model(ids)
 
 
+def test_a_mask_of_booleans_says_where_tokens_are(model, float64):
+    model = model.double()
+    padded = torch.cat([IDS, torch.zeros(2, 2, dtype=torch.int64)], dim=1)
+    torch.testing.assert_close(model(padded, mask=padded != 0)[:, :4], model(IDS), rtol=1e-12, atol=1e-12)
+    with pytest.raises(ShapeError, match=re.escape("mask is (2, 4) and the ids are (2, 6)")):
+        model(padded, mask=IDS != 0)
+
+
+def test_what_follows_is_asked_of_the_first_token(model):
+    asked = TextEncoder(replace(CONFIG, segments=2, next_sentence=True)).eval()
+    vectors = asked.vectors(IDS, segments=torch.tensor([[0, 0, 1, 1]] * 2))
+    assert asked.follows(vectors).shape == (2, 2)
+    torch.testing.assert_close(asked.follows(vectors), asked.follows(vectors[:, :1]))
+    with pytest.raises(OptionError, match="next_sentence=True"):
+        model.follows(vectors)
+
+
 @pytest.mark.parametrize(
     "changes",
-    [{"vocabulary": 0}, {"width": 9}, {"depth": 0}, {"longest": 1.5}, {"dropout": 1.0}, {"norm": "batch"},
-     {"rotary_base": 0}, {"hidden": -1}, {"activation": "sine"}],
+    [{"segments": -1}, {"tokenizer": 3}, {"next_sentence": 7}, {"vocabulary": 0}, {"width": 9}, {"depth": 0},
+     {"longest": 1.5}, {"dropout": 1.0}, {"norm": "batch"}, {"rotary_base": 0}, {"hidden": -1}, {"activation": "sine"}],
     ids=str,
 )  # fmt: skip
 def test_shapes_that_make_no_sense(changes):
@@ -86,10 +103,16 @@ def test_shapes_that_make_no_sense(changes):
         replace(CONFIG, **changes)
 
 
-def test_saved_and_loaded(model, folder):
+def test_saved_and_loaded_to_the_bit(model, folder):
     loaded = TextEncoder.load(folder)
     assert loaded.config == CONFIG
     assert not loaded.training
+    assert torch.equal(loaded(IDS), model(IDS))
+
+
+def test_saved_in_half_precision(model, folder):
+    model.save(folder, half=True)
+    loaded = TextEncoder.load(folder)
     for name, weight in loaded.state_dict().items():
         assert weight.dtype == torch.float32
         torch.testing.assert_close(weight, model.state_dict()[name].half().float(), rtol=0, atol=0)
@@ -114,7 +137,7 @@ def test_what_half_precision_cannot_hold_is_not_saved(model, folder):
     with torch.no_grad():
         model.bias[3] = 1e6
     with pytest.raises(OptionError, match="bias has numbers that half precision cannot hold"):
-        model.save(folder)
+        model.save(folder, half=True)
     assert (folder / "model.safetensors").read_bytes() == before
 
 
@@ -164,14 +187,17 @@ def changed(told, **changes):
         (lambda told: changed(told, kind="bert"), "has kind 'bert'"),
         (lambda told: changed(told, width=None), "lacks width"),
         (lambda told: changed(told, colour=1), "has the unknown colour"),
-        (lambda told: changed(told, heads=3), "describes no encoder: 3 heads do not divide a width of 8"),
-        (lambda told: changed(told, width="8"), "describes no encoder: width is '8'"),
+        (lambda told: changed(told, heads=3), "describes no model: 3 heads do not divide a width of 8"),
+        (lambda told: changed(told, width="8"), "describes no model: width is '8'"),
         (
-            lambda told: changed(told, vocabulary=10**12),
-            "config.json describes a larger model than the 1,395 numbers of",
+            lambda told: changed(told, vocabulary=10**6),
+            "the file holds 1,395 numbers, config.json describes a model of 9,001,296.",
         ),
-        (lambda told: changed(told, depth=10**12), "config.json describes a larger model than the 1,395 numbers of"),
-        (lambda told: changed(told, norm=[]), "describes no encoder: norm is []"),
+        (lambda told: changed(told, vocabulary=10**30), "it must be at most 16,777,216"),
+        (lambda told: changed(told, hidden=10**18), "hidden is 1000000000000000000; it must be at most 1,048,576"),
+        (lambda told: changed(told, depth=10**12), "depth is 1000000000000; it must be at most 1,024"),
+        (lambda told: changed(told, width=2 * 10**12), "width is 2000000000000; it must be at most 65,536"),
+        (lambda told: changed(told, norm=[]), "describes no model: norm is ()"),
         (
             lambda told: changed(told, vocabulary=12),
             "bias is (11,), and by config.json beside it (12,)",

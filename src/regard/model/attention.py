@@ -3,7 +3,6 @@
 # B batch, H query heads, G key heads, Q queries, K keys, D head width, E width of the token vectors
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +11,10 @@ from .. import formula
 from ..errors import OptionError, ShapeError
 from ..formula import Attended, positions
 from ..formula.masks import Mask
-from ..formula.positions.rotary import Scaling
 from .cache import KeyValueCache
 from .mixing import Mixing, require_mask
-from .options import head_width, require_count, require_positive, require_rate, require_tensor, require_vectors
+from .options import head_width, require_count, require_rate, require_tensor, require_vectors
+from .rotary import Rotary
 
 __all__ = ["Attended", "MultiHeadAttention", "Rotary", "SelfAttention"]
 
@@ -74,35 +73,6 @@ class SelfAttention(nn.Module):
         return ", ".join(f"{name} {tuple(matrix.shape)}" for name, matrix in self.named_parameters())
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rotary:
-    """Positions that turn queries and keys: which columns, how fast, and how stretched for long context."""
-
-    base: float = 10000.0
-    width: int | None = None  # columns of each head that are turned, all unless given
-    interleaved: bool = False  # pairs are (2i, 2i + 1), else (i, i + width/2)
-    scaling: Scaling | None = None
-
-    def __post_init__(self) -> None:
-        require_positive("the rotary base", self.base)
-        if self.scaling is not None and not hasattr(self.scaling, "stretch"):
-            raise OptionError(f"scaling is {self.scaling!r}; give one of regard.formula.positions, such as Yarn(..).")
-        if self.width is not None:
-            self.frequencies(self.width)
-
-    def frequencies(self, head: int) -> list[float]:
-        """How far each pair of columns turns a token, in heads of `head` columns."""
-        width = head if self.width is None else require_count("the rotary width", self.width)
-        if width > head:
-            raise OptionError(f"a rotary width of {width} in heads of {head} columns; at most {head} can be turned.")
-        return positions.frequencies(width, self.base, self.scaling)
-
-    @property
-    def temperature(self) -> float:
-        """What the scale is multiplied by: YaRN sharpens the softmax, the others leave it."""
-        return float(getattr(self.scaling, "temperature", 1.0))
-
-
 class MultiHeadAttention(nn.Module):
     """Attention by several heads side by side: to_query, to_key, to_value → mixing → output.
 
@@ -123,7 +93,7 @@ class MultiHeadAttention(nn.Module):
         self.key_heads = heads if key_heads is None else key_heads
         self.head_width = head_width(width, heads, self.key_heads)
         self.source_width = require_count("source_width", width if source_width is None else source_width)
-        self._frequencies = None if rotary is None else rotary.frequencies(self.head_width)
+        self._frequencies = None if rotary is None else tuple(rotary.frequencies(self.head_width))
         shared = self.key_heads * self.head_width
         self.to_query = nn.Linear(width, width, bias=bias)
         self.to_key = nn.Linear(self.source_width, shared, bias=bias)
@@ -151,7 +121,8 @@ class MultiHeadAttention(nn.Module):
         once and then no longer looks at the source.
         """
         query, key, value = self.project(x, source, mask=mask, cache=cache)
-        return self._joined(self.mixing(query, key, value, mask))
+        mixed = self.mixing(query, key, value, mask)
+        return self._joined(mixed if cache is None else cache.spread(mixed))
 
     def attend(
         self, x: Tensor, source: Tensor | None = None, *, mask: Mask | Tensor | None = None,
@@ -160,6 +131,8 @@ class MultiHeadAttention(nn.Module):
         """The answer and each head's weights, (B, H, Q, K), by the formula; the arguments are those of the call."""
         query, key, value = self.project(x, source, mask=mask, cache=cache)
         mixed, found = self.mixing.attend(query, key, value, mask)
+        if cache is not None:
+            mixed, found = cache.spread(mixed), cache.spread(found)
         return Attended(self._joined(mixed), found)
 
     def project(
@@ -170,19 +143,27 @@ class MultiHeadAttention(nn.Module):
         looked_at = self.check(x, source, mask=mask, cache=cache)
         query = self._split(self.to_query(x))
         if source is not None and cache is not None and cache.length:
-            return query, *cache.kept()
+            return cache.grouped(query), *cache.kept()
         key, value = self._split(self.to_key(looked_at)), self._split(self.to_value(looked_at))
         query, key = self._turned(query, key, 0 if cache is None else cache.length)
-        return query, *((key, value) if cache is None else cache.append(key, value))
+        return (query, key, value) if cache is None else (cache.grouped(query), *cache.append(key, value))
 
     def _turned(self, query: Tensor, key: Tensor, start: int) -> tuple[Tensor, Tensor]:
         """Queries and keys with their places in them, counted from `start`; as they are where there is no rotary."""
         if self.rotary is None or self._frequencies is None:
             return query, key
-        places = torch.arange(start, start + query.shape[2], device=query.device)
-        cos, sin = positions.angles(places, self._frequencies)
+        if self._traced(query):
+            places = torch.arange(start, start + query.shape[2], device=query.device)
+            cos, sin = positions.angles(places, list(self._frequencies))
+        else:
+            cos, sin = self.rotary.angles.at(start, query, self._frequencies)
         pairs = self.rotary.interleaved
         return positions.rotate(query, cos, sin, interleaved=pairs), positions.rotate(key, cos, sin, interleaved=pairs)
+
+    @staticmethod
+    def _traced(x: Tensor) -> bool:
+        """Whether a graph is made: a table would be a constant of one length in it, and a pretended tensor none."""
+        return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None or type(x) is not Tensor
 
     def _split(self, x: Tensor) -> Tensor:
         """(B, N, heads·D) -> (B, heads, N, D)"""
@@ -207,14 +188,15 @@ class MultiHeadAttention(nn.Module):
                 f"(batch, keys, {self.source_width}). x alone, {tuple(x.shape)}, cannot be both."
             )
         keys = x.shape[1] + before if source is None else source.shape[1]
-        require_mask(mask, (x.shape[0], self.heads, x.shape[1], keys), x)
+        rows, queries = x.shape[:2] if cache is None else cache.grouped_shape(x)
+        require_mask(mask, (rows, self.heads, queries, keys), x)
         return x if source is None else source
 
     def _require_source(self, x: Tensor, source: Tensor, cache: KeyValueCache | None) -> None:
         require_vectors("source", source, self.source_width)
         if self.rotary is not None:
             raise OptionError("rotary positions belong to one sequence; make cross-attention with rotary=None.")
-        if source.shape[0] != x.shape[0]:
+        if source.shape[0] != (x.shape[0] if cache is None else cache.grouped_shape(x)[0]):
             raise ShapeError(f"x {tuple(x.shape)} and source {tuple(source.shape)} differ in their first axis, batch.")
         if cache is not None and cache.length:
             batch, _, tokens, _ = cache.kept()[0].shape

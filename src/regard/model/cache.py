@@ -1,6 +1,6 @@
 """Keys and values of tokens already seen, kept from one step of decoding to the next."""
 
-# B batch, G key heads, K keys, D head width
+# B batch, G key heads, K keys, D head width; where rows share a source: R rows, S sources, M most rows of one source
 
 from collections.abc import Sequence
 
@@ -20,6 +20,7 @@ class KeyValueCache:
 
     def __init__(self) -> None:
         self.length = 0
+        self.readers: Readers | None = None  # of a source that several rows look at
         self._rooms: tuple[Tensor, Tensor] | None = None  # keys and values, (B, G, room, D)
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -55,6 +56,18 @@ class KeyValueCache:
                     f"index is {index.tolist()} and the cache keeps {batch} items, 0 to {batch - 1}."
                 ) from None
 
+    def grouped(self, query: Tensor) -> Tensor:
+        """Queries beside the keys they look at; as they are unless rows share a source."""
+        return query if self.readers is None else self.readers.grouped(query)
+
+    def spread(self, mixed: Tensor) -> Tensor:
+        """What the grouped queries got, row by row again."""
+        return mixed if self.readers is None else self.readers.spread(mixed)
+
+    def grouped_shape(self, x: Tensor) -> tuple[int, int]:
+        """How many items and queries there are of rows x, (R, N, E), once they are grouped."""
+        return (x.shape[0], x.shape[1]) if self.readers is None else self.readers.shape(x)
+
     def _require_fitting(self, key: Tensor, value: Tensor) -> None:
         if key.ndim != 4 or key.shape[:3] != value.shape[:3]:
             raise ShapeError(
@@ -71,6 +84,55 @@ class KeyValueCache:
                     f"{name} is {new.dtype} on {new.device} and the cache keeps {room.dtype} on {room.device}. Start a "
                     "new cache, or go on as it was begun."
                 )
+
+
+class Readers:
+    """Which source each row looks at, where several rows, as the beams of one text, look at the same.
+
+    The keys of a source are then kept once, however many rows there are: its rows stand side by side on the axis of the
+    queries, in a rectangle of sources × most rows of any. Copying the keys for each row and step costs far more than
+    the few places of the rectangle that stay empty.
+    """
+
+    def __init__(self, sources: Tensor, count: int) -> None:
+        """sources: the number of each row's source, (R,); count: how many sources are kept."""
+        rows = torch.bincount(sources, minlength=count)
+        if len(rows) > count:
+            raise ShapeError(f"a row looks at source {len(rows) - 1} and {count} are kept, 0 to {count - 1}.")
+        self.count, self.most = count, int(rows.max())
+        order = sources.argsort(stable=True)
+        first = rows.cumsum(0) - rows  # the place of each source's first row in that order
+        places = torch.empty_like(sources)
+        places[order] = torch.arange(len(sources), device=sources.device) - first[sources[order]]
+        places += sources * self.most
+        whole = len(sources) == count * self.most
+        plain = whole and bool((places == torch.arange(len(places), device=places.device)).all())
+        self.places = None if plain else places  # (R,) in the rectangle; None: row after row
+
+    @staticmethod
+    def of(sources: Tensor, count: int) -> "Readers | None":
+        """Readers where there is something to say: None where row i looks at source i."""
+        readers = Readers(sources, count)
+        return None if readers.most == 1 and readers.places is None else readers
+
+    def grouped(self, query: Tensor) -> Tensor:
+        """(R, H, N, D) -> (S, H, M·N, D)"""
+        _, heads, tokens, width = query.shape
+        if self.places is not None:
+            whole = query.new_zeros((self.count * self.most, heads, tokens, width))
+            query = whole.index_copy(0, self.places, query)
+        rows = query.reshape(self.count, self.most, heads, tokens, width)
+        return rows.transpose(1, 2).reshape(self.count, heads, self.most * tokens, width)
+
+    def spread(self, mixed: Tensor) -> Tensor:
+        """(S, H, M·N, D) -> (R, H, N, D)"""
+        _, heads, queries, width = mixed.shape
+        rows = mixed.reshape(self.count, heads, self.most, queries // self.most, width).transpose(1, 2).flatten(0, 1)
+        return rows if self.places is None else rows.index_select(0, self.places)
+
+    def shape(self, x: Tensor) -> tuple[int, int]:
+        """(R, N, E) -> S, M·N"""
+        return self.count, self.most * x.shape[1]
 
 
 class BlockCache:
@@ -110,6 +172,17 @@ class StackCache:
         """Item i becomes a copy of item index[i]."""
         for block in self.blocks:
             block.reorder(index)
+
+    def reorder_rows(self, index: Tensor, readers: Readers | None, sources: Tensor | None = None) -> None:
+        """Row i becomes a copy of row index[i], and looks at the source that `readers` say (its own where None).
+
+        sources: those that stay, in their new order; all of them unless given.
+        """
+        for block in self.blocks:
+            block.own.reorder(index)
+            if sources is not None:
+                block.source.reorder(sources)
+            block.source.readers = readers
 
 
 def _extended(room: Tensor, length: int, new: Tensor) -> Tensor:

@@ -9,12 +9,28 @@ from torch import Tensor
 
 from ..errors import DtypeError, OptionError, ShapeError
 
+MOST = {
+    "vocabulary": 2**24, "target_vocabulary": 2**24, "width": 2**16, "depth": 2**10, "decoder_depth": 2**10,
+    "hidden": 2**20, "decoder_hidden": 2**20, "longest": 2**24,
+}  # fmt: skip
+
 
 def require_count(name: str, number: int) -> int:
     """A number of things: whole, 1 or more."""
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise OptionError(f"{name} is {number!r}; it must be a whole number, 1 or more.")
     return number
+
+
+def require_sizes(config: object) -> None:
+    """The numbers of a config that say how large a model is: counts, and none beyond any model that there is.
+
+    A damaged one is told before it is paid for with all the memory.
+    """
+    for name, most in MOST.items():
+        number = getattr(config, name, None)
+        if number is not None and require_count(name, number) > most:
+            raise OptionError(f"{name} is {number}; it must be at most {most:,}.")
 
 
 def require_rate(name: str, rate: float) -> float:

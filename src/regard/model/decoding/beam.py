@@ -65,6 +65,7 @@ class _Search:
     def __init__(self, prefixes: Prefixes, limits: Limits, width: int, n_best: int, penalty: LengthPenalty) -> None:
         batch = len(prefixes.lengths)
         self.prefixes, self.limits, self.n_best, self.penalty = prefixes, limits, n_best, penalty
+        self.longest = limits.longest_of(batch)  # (B,)
         self.step = 0
         self.rows = np.arange(batch)  # (R,) the row of each open beam
         self.totals = np.zeros(batch)  # (R,) its sum of log-probabilities, in float64
@@ -89,7 +90,7 @@ class _Search:
         parents, names, totals = self._kept(values, candidates)
         rows, given, lengths = self.rows[parents], given[parents], chosen[parents] + 1
         ended = ~given & (names == self.limits.end)
-        closed = ended | (lengths >= self.limits.longest)
+        closed = ended | (lengths >= self.longest[rows])
         finals = totals / self.penalty.of(np.maximum(lengths, 1))
         for place in np.flatnonzero(closed):
             last, score = int(names[place]), float(finals[place])
@@ -132,7 +133,7 @@ class _Search:
         A total only falls and the penalty only grows, so none ends better than its total now at the longest length.
         """
         bounds = np.full(len(self.bar), -np.inf)
-        np.maximum.at(bounds, rows, totals / self.penalty.of(self.limits.longest))
+        np.maximum.at(bounds, rows, totals / self.penalty.of(self.longest[rows]))
         return np.asarray((bounds > self.bar)[rows])
 
     def _decoded(self, text: _Finished, row: int) -> Decoded:

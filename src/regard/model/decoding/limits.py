@@ -1,6 +1,6 @@
 """Where decoding may go: the end, the longest and the shortest length, and tokens that are never chosen."""
 
-# R rows that are decoded at once, V tokens of the vocabulary
+# B batch, R rows that are decoded at once, V tokens of the vocabulary
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...errors import OptionError
+from ...errors import OptionError, ShapeError
 from ..options import require_count
 
 
@@ -16,24 +16,32 @@ from ..options import require_count
 class Limits:
     """`Limits(end=tokenizer.end, longest=200, forbidden=(tokenizer.pad,))`
 
-    longest: how many tokens are chosen at most, the end among them. shortest: how many must be chosen before the end
-    may be. A prefix counts for neither.
+    longest: how many tokens are chosen at most, the end among them; one number for all rows of a batch, or one for
+    each, so that a text is decoded alike whatever others are decoded with it. shortest: how many must be chosen before
+    the end may be. A prefix counts for neither.
     """
 
     end: int | None  # None: nothing ends before the longest length
-    longest: int
+    longest: int | tuple[int, ...]
     shortest: int = 0
     forbidden: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        require_count("longest", self.longest)
+        for longest in self._lengths():
+            require_count("longest", longest)
         if isinstance(self.shortest, bool) or not isinstance(self.shortest, int) or self.shortest < 0:
             raise OptionError(f"shortest is {self.shortest!r}; it must be a whole number, 0 or more.")
-        if self.shortest > self.longest:
-            raise OptionError(f"shortest is {self.shortest} and longest is {self.longest}; it cannot be more.")
+        if self.shortest > min(self._lengths()):
+            raise OptionError(f"shortest is {self.shortest} and longest is {min(self._lengths())}; it cannot be more.")
         for token in self._named():
             if isinstance(token, bool) or not isinstance(token, int) or token < 0:
                 raise OptionError(f"token {token!r} of end and forbidden must be a whole number, 0 or more.")
+
+    def longest_of(self, batch: int) -> np.ndarray:
+        """The longest length of each row of a batch.   (B,)"""
+        if isinstance(self.longest, tuple) and len(self.longest) != batch:
+            raise ShapeError(f"there are {len(self.longest)} longest lengths and {batch} rows; give one for each.")
+        return np.broadcast_to(np.asarray(self.longest), (batch,))
 
     def bar(self, scores: Tensor, chosen: np.ndarray) -> None:
         """Make impossible, in place, what may not be chosen.   (R, V), and how many were chosen so far, (R,)"""
@@ -48,6 +56,11 @@ class Limits:
         if self.end is not None and early.any():
             rows = slice(None) if early.all() else torch.from_numpy(np.flatnonzero(early)).to(scores.device)
             scores[rows, self.end] = -torch.inf
+
+    def _lengths(self) -> tuple[int, ...]:
+        if self.longest == ():
+            raise OptionError("longest is (); give one number, or one for each row.")
+        return self.longest if isinstance(self.longest, tuple) else (self.longest,)
 
     def _named(self) -> tuple[int, ...]:
         return self.forbidden if self.end is None else (*self.forbidden, self.end)

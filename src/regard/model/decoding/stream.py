@@ -11,6 +11,7 @@ from torch import Tensor
 from .advance import reordered, require_choice, require_numbers, require_start, scored
 from .limits import Limits
 from .prefix import Prefixes
+from .ranking import likeliest
 from .result import Decoded, Emitted
 from .sampling import Sampling
 from .stepper import State, Stepper
@@ -28,11 +29,11 @@ def stream(
     """
     require_start(start)
     rows, prefixes, tokens = np.arange(len(start)), Prefixes(prefix, len(start)), start
-    step = 0
+    longest, step = limits.longest_of(len(start)), 0
     while len(rows):
         chosen = prefixes.chosen(rows, step)
         scores, state = scored(stepper, tokens, state, limits, chosen)
-        picked = scores.argmax(dim=-1) if sampling is None else sampling.draw(scores, generator)
+        picked = likeliest(scores) if sampling is None else sampling.draw(scores, generator)
         values = scores.gather(1, picked[:, None])[:, 0].cpu().numpy()  # the one place where a GPU is waited for
         require_numbers(values, rows, step)
         free = chosen >= 0
@@ -43,7 +44,7 @@ def stream(
         ended = free & (names == limits.end)
         if free.any():
             yield Emitted(*(tuple(part[free].tolist()) for part in (rows, names, values, ended)))
-        (parents,) = np.nonzero(~ended & (chosen + 1 < limits.longest))
+        (parents,) = np.nonzero(~ended & (chosen + 1 < longest[rows]))
         if len(parents):
             state = reordered(stepper, state, parents, len(rows), start.device)
         rows, tokens = rows[parents], torch.from_numpy(names[parents]).to(start.device)

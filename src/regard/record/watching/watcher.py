@@ -303,7 +303,7 @@ class Watch(registry.Observer):
         if self.gradients and call.result is not None and call.output is not None and call.result.requires_grad:
             turned = call.way not in ("sdpa", "own")  # transformers' functions give (B, Q, H, V)
             learn = partial(self._learn_gradient, step, tuple(call.output.shape), turned)
-            call.result.register_hook(learn)  # type: ignore[no-untyped-call]
+            call.result.register_hook(learn)
 
     def _learn_gradient(self, step: Step, shape: tuple[int, ...], turned: bool, gradient: Tensor) -> None:
         self.changes += 1
