@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.formula import masks
-from regard.model import BlockConfig, Decoder, Encoder, MultiHeadAttention, Rotary
+from regard.model import BlockConfig, Decoder, Encoder, EncoderBlock, MultiHeadAttention, Rotary
 
 # Older versions of PyTorch import deprecated parts of their own when they compile.
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
@@ -72,8 +72,25 @@ def test_mask_objects_are_one_graph():
 def test_training_with_dropout_is_one_graph():
     encoder, x = Encoder(BlockConfig(width=E, heads=H, dropout=0.2), 1), torch.randn(B, N, E)
     found = in_one_graph(encoder, x, mask=masks.causal())
-    torch.manual_seed(0)
-    torch.testing.assert_close(found, encoder(x, mask=masks.causal()))
+    assert not torch.allclose(found, encoder.eval()(x, mask=masks.causal()))
+
+
+def test_compiled_dropout_drops_its_share_of_what_attention_says():
+    block = EncoderBlock(BlockConfig(width=E, heads=H, dropout=0.2))
+    found = in_one_graph(_Dropping(block), torch.ones(50, 50, E))
+    assert set(found.unique().tolist()) == {0.0, 1.25}
+    assert abs(float((found == 0).float().mean()) - 0.2) < 0.01  # of 40,000, so 5 standard deviations
+
+
+class _Dropping(torch.nn.Module):
+    """The part of a block that drops what attention adds."""
+
+    def __init__(self, block):
+        super().__init__()
+        self.block = block
+
+    def forward(self, x):
+        return self.block._dropped(x)
 
 
 def test_other_lengths_need_no_other_graph():

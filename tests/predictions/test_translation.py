@@ -156,3 +156,13 @@ def test_the_model_is_left_as_it_was(translation):
     translation(["the cat"], width=1)
     assert translation.model.training
     assert torch.is_grad_enabled()
+
+
+def test_eight_bits_give_as_many_translations_in_the_same_order(translation):
+    """That they are mostly the same is tested where a model has learned something (tests/model/test_int8.py)."""
+    texts = [TEXTS[1], "", TEXTS[2]]
+    quick = translation.quick()
+    found = quick(texts, width=2, n_best=2, longest=5)
+    assert [bool(one.alternatives) for one in found] == [True, False, True]
+    assert found[0].text == quick(texts[:1], width=2, n_best=2, longest=5)[0].text
+    assert quick(texts, width=1, longest=5)[1].text == ""

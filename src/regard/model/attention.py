@@ -6,6 +6,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from .. import formula
 from ..errors import OptionError, ShapeError
@@ -141,10 +142,13 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         """Queries, keys and values as they enter the dot product: (B, H, Q, D), (B, G, K, D) twice."""
         looked_at = self.check(x, source, mask=mask, cache=cache)
-        query = self._split(self.to_query(x))
         if source is not None and cache is not None and cache.length:
-            return cache.grouped(query), *cache.kept()
-        key, value = self._split(self.to_key(looked_at)), self._split(self.to_value(looked_at))
+            return cache.grouped(self._split(self.to_query(x))), *cache.kept()
+        if source is None:
+            query, key, value = map(self._split, _side_by_side(x, self.to_query, self.to_key, self.to_value))
+        else:
+            query = self._split(self.to_query(x))
+            key, value = map(self._split, _side_by_side(looked_at, self.to_key, self.to_value))
         query, key = self._turned(query, key, 0 if cache is None else cache.length)
         return (query, key, value) if cache is None else (cache.grouped(query), *cache.append(key, value))
 
@@ -210,6 +214,15 @@ class MultiHeadAttention(nn.Module):
         """What `print` shows of it."""
         grouped = "" if self.key_heads == self.heads else f", key_heads={self.key_heads}"
         return f"heads={self.heads}{grouped}" + ("" if self.rotary is None else f", rotary={self.rotary}")
+
+
+def _side_by_side(x: Tensor, *linears: nn.Linear) -> tuple[Tensor, ...]:
+    """What each matrix makes of x: as one product in a compiled graph, which lays the matrices together for nothing."""
+    if not torch.compiler.is_compiling():
+        return tuple(linear(x) for linear in linears)
+    bias = None if linears[0].bias is None else torch.cat([linear.bias for linear in linears])
+    made = functional.linear(x, torch.cat([linear.weight for linear in linears]), bias)
+    return tuple(made.split([linear.out_features for linear in linears], dim=-1))
 
 
 def _checked_rotary(rotary: Rotary | None, source_width: int | None) -> Rotary | None:

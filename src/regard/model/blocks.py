@@ -5,6 +5,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -13,7 +14,7 @@ from ..formula.masks import Mask
 from .attention import MultiHeadAttention, Rotary
 from .cache import BlockCache
 from .feed_forward import ACTIVATIONS, FeedForward
-from .norm import NORMS, make_norm
+from .norm import NORMS, make_norm, normed
 from .options import head_width, require_count, require_name, require_positive, require_rate, require_vectors
 
 CAUSAL = masks.causal()
@@ -78,16 +79,21 @@ class Block(nn.Module):
 
     def _residual(self, x: Tensor, norm: nn.Module, part: Callable[[Tensor], Tensor]) -> Tensor:
         if self.config.norm_first:
-            return x + part(norm(x))
-        return norm(x + part(x))  # type: ignore[no-any-return]
+            return x + part(normed(norm, x))
+        return normed(norm, x + part(x))
 
     def _fed(self, x: Tensor, feed_forward: FeedForward) -> Tensor:
         return functional.dropout(feed_forward(x), self.config.dropout, self.training)
 
     def _dropped(self, attended: Tensor) -> Tensor:
-        """Dropout drawn token by token across the batch, as nn.Transformer does: one seed then means one model."""
+        """Dropout drawn token by token across the batch, as nn.Transformer does: one seed then means one model.
+
+        Compiled, random numbers are others anyway, and nothing is moved about for their sake.
+        """
         if not self.training or self.config.dropout == 0:
             return attended
+        if torch.compiler.is_compiling():
+            return functional.dropout(attended, self.config.dropout)
         by_token = attended.transpose(0, 1).contiguous()
         return functional.dropout(by_token, self.config.dropout).transpose(0, 1)
 

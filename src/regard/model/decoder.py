@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from ..formula.masks import Mask
 from .blocks import CAUSAL, BlockConfig, DecoderBlock
 from .cache import StackCache
+from .norm import normed
 from .options import require_count
 
 
@@ -42,4 +43,4 @@ class Decoder(nn.Module):
         """
         for block, kept in zip(self.blocks, StackCache.of(cache, len(self.blocks)), strict=True):
             x = block(x, source, mask=mask, cross_mask=cross_mask, cache=kept)
-        return x if self.norm is None else self.norm(x)
+        return x if self.norm is None else normed(self.norm, x)

@@ -6,6 +6,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ..errors import DtypeError, OptionError, ShapeError
 from ..formula import positions
@@ -23,6 +24,16 @@ def make_embedding(vocabulary: int, width: int) -> nn.Embedding:
     embedding = nn.Embedding(vocabulary, width)
     nn.init.normal_(embedding.weight, std=width**-0.5)
     return embedding
+
+
+def entered(x: Tensor, dropout: float, training: bool) -> Tensor:
+    """Token vectors as the first block takes them: some numbers dropped, and in the precision of autocast if it is on.
+
+    Every block adds to them, so all that follow are in the precision that they enter in.
+    """
+    kind = x.device.type
+    lesser = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
+    return functional.dropout(x.to(lesser), dropout, training)
 
 
 class Positions(nn.Module):

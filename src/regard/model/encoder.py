@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from ..formula.masks import Mask
 from .blocks import BlockConfig, EncoderBlock
 from .cache import StackCache
+from .norm import normed
 from .options import require_count
 
 
@@ -30,4 +31,4 @@ class Encoder(nn.Module):
         """(B, N, E) -> (B, N, E)"""
         for block, kept in zip(self.blocks, StackCache.of(cache, len(self.blocks)), strict=True):
             x = block(x, mask=mask, cache=kept)
-        return x if self.norm is None else self.norm(x)
+        return x if self.norm is None else normed(self.norm, x)

@@ -13,7 +13,7 @@ from torch.nn import functional
 from ..formula.masks import Mask
 from .blocks import CAUSAL, BlockConfig
 from .cache import StackCache
-from .embedding import POSITIONS, Positions, make_embedding, require_ids, require_known
+from .embedding import POSITIONS, Positions, entered, make_embedding, require_ids, require_known
 from .encoder import Encoder
 from .initialisation import initialise
 from .options import require_name, require_rate, require_sizes
@@ -102,7 +102,7 @@ class LanguageModel(Saved):
             require_known("ids", ids, self.config.vocabulary)
         mask, places = (CAUSAL, None) if padding is None else _padded(start, ids.shape[1], padding)
         x = self.positions(self.embedding(ids) * math.sqrt(self.config.width), start, places)
-        x = functional.dropout(x, self.config.dropout, self.training)
+        x = entered(x, self.config.dropout, self.training)
         return self.encoder(x, mask=mask, cache=cache)  # type: ignore[no-any-return]
 
     def guess(self, vectors: Tensor) -> Tensor:

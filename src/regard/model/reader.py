@@ -14,7 +14,7 @@ from ..errors import OptionError, ShapeError
 from ..formula.masks import Mask
 from .attention import Rotary
 from .blocks import BlockConfig
-from .embedding import make_embedding, require_ids, require_known, require_padding
+from .embedding import entered, make_embedding, require_ids, require_known, require_padding
 from .encoder import Encoder
 from .options import require_count, require_rate, require_sizes
 
@@ -90,7 +90,7 @@ class Reader(nn.Module):
         if not self.training and not torch.compiler.is_compiling():
             require_known("ids", ids, self.config.vocabulary)
         x = self._embedded(ids, segments) * math.sqrt(self.config.width)
-        x = functional.dropout(x, self.config.dropout, self.training)
+        x = entered(x, self.config.dropout, self.training)
         return self.encoder(x, mask=over_heads(mask, ids))  # type: ignore[no-any-return]
 
     def start_from(self, other: "Reader") -> None:

@@ -14,7 +14,7 @@ from ..errors import OptionError
 from .blocks import BlockConfig
 from .cache import StackCache
 from .decoder import Decoder
-from .embedding import POSITIONS, Positions, make_embedding, require_ids, require_known, require_padding
+from .embedding import POSITIONS, Positions, entered, make_embedding, require_ids, require_known, require_padding
 from .encoder import Encoder
 from .initialisation import initialise
 from .options import require_name, require_rate, require_sizes
@@ -162,7 +162,7 @@ class Translator(Saved):
 
     def _entered(self, embedded: Tensor, positions: Positions, start: int) -> Tensor:
         x = positions(embedded * math.sqrt(self.config.width), start)
-        return functional.dropout(x, self.config.dropout, self.training)
+        return entered(x, self.config.dropout, self.training)
 
     def _may_look(self) -> bool:
         """Whether numbers may be looked at: not in training, which must not wait for a GPU's answer."""

@@ -3,6 +3,7 @@
 # B texts of a batch, S tokens of the source, N tokens of the target
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 
 from ..errors import DtypeError, OptionError
-from ..model.decoding import GNMT, Decoded, LengthPenalty, Limits, Sampling, beam, greedy, sample
+from ..model.decoding import GNMT, Decoded, LengthPenalty, Limits, Sampling, Stepper, beam, greedy, sample
 from ..model.options import require_count
 from ..model.stepping import TranslatorStepper
 from ..model.translator import Translator
@@ -76,6 +77,15 @@ class Translation:
             require_own(f"{name}'s target", config.target_tokenizer, config.target_vocabulary, target_tokenizer)
         self.name, self.model, self.tokenizer = name, model, tokenizer
         self.target_tokenizer = tokenizer if target_tokenizer is None else target_tokenizer
+        self._stepper: Any = TranslatorStepper(model)
+
+    def quick(self) -> "Translation":
+        """The same on a CPU several times as fast, by matrices of 8 bits; now and then it says a thing another way."""
+        from ..model.int8 import quantised
+
+        other = copy(self)
+        other._stepper = quantised(self.model)
+        return other
 
     def __call__(
         self, texts: Sequence[str], *, width: int = 4, n_best: int = 1, penalty: LengthPenalty = GNMT,
@@ -166,9 +176,8 @@ class Translation:
             end=written.last, forbidden=(written.pad, written.first, written.mask),
             longest=tuple(min(search.longest or 2 * len(source) + 32, most) for source in sources),
         )  # fmt: skip
-        stepper = TranslatorStepper(self.model)
         start = torch.full((len(sources),), written.first, device=device)
-        return search.run(stepper, stepper.begin(ids, mask), start, limits)
+        return search.run(self._stepper, self._stepper.begin(ids, mask), start, limits)
 
     def _translated(self, best: list[Decoded], *, cut: bool) -> Translated:
         first, *others = (Alternative(self.target_tokenizer.decode(one.tokens), one.score) for one in best)
@@ -186,7 +195,7 @@ class _Search:
     generator: torch.Generator | None
     longest: int | None
 
-    def run(self, stepper: TranslatorStepper, state: Any, start: torch.Tensor, limits: Limits) -> list[list[Decoded]]:
+    def run(self, stepper: Stepper[Any], state: Any, start: torch.Tensor, limits: Limits) -> list[list[Decoded]]:
         """The best of each row; what is greedy or drawn is scored as a beam's is."""
         if self.sampling is None and self.width > 1:
             return beam(stepper, state, start, limits, width=self.width, n_best=self.n_best, penalty=self.penalty)
