@@ -1,0 +1,149 @@
+"""How good a trained model is on text that it has not seen: it is asked, and its answers are compared."""
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ..errors import OptionError
+from ..predictions import Predictor, load
+from ..text.corpora import Corpus
+from ..text.store import TokenStore
+from .engine import Engine
+from .feeding import Feed, moved
+from .jobs import JOBS
+from .loop import Numbers, measured
+from .metrics import agreement, answers, bleu, chrf, perplexity, rouge
+from .ranks import Ranks
+from .reading import corpus_of
+from .recipes import TASKS
+from .settings import DataSettings
+
+BATCH = 256  # examples that are asked about at once
+
+Examples = Iterable[dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was measured. signatures: how sacrebleu came by its scores, to be told along with them."""
+
+    model: str
+    examples: int
+    numbers: Mapping[str, float]
+    signatures: Mapping[str, str] = field(default_factory=dict)
+    skipped: int = 0  # malformed examples
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as JSON has it."""
+        return asdict(self)
+
+
+def evaluate(folder: Path | str, data: DataSettings) -> Evaluation:
+    """The model of a folder, measured on the paths of `data`; what is held out of them plays no part."""
+    predictor = load(folder)
+    task = KINDS[predictor.model.kind]
+    wanted = list(JOBS[task].fields)
+    missing = [name for name in wanted if data.fields and name not in data.fields]
+    if missing:
+        raise OptionError(f"fields has {', '.join(data.fields)}, and {', '.join(missing)} is needed as well.")
+    read = replace(data, form=data.form or TASKS[task]().data.form)
+    corpus = corpus_of(data.paths, data.fields or wanted, read)
+    found = MEASURES[task](predictor, corpus)
+    return replace(found, model=predictor.name, skipped=corpus.skipped.count)
+
+
+def _texts(predictor: Any, examples: Examples) -> Evaluation:
+    """Of translations: BLEU and chrF; of summaries: ROUGE. All are told, for the model does not say which it is."""
+    given, wanted = _asked(
+        examples, lambda some: [one.text for one in predictor([e["source"] for e in some])], "target"
+    )
+    scores = {"BLEU": bleu(given, wanted), "chrF": chrf(given, wanted)}
+    words = rouge(given, wanted)
+    numbers = {name: score.score for name, score in scores.items()}
+    numbers |= {"ROUGE-1": words.one, "ROUGE-2": words.two, "ROUGE-L": words.longest}
+    return Evaluation("", len(given), numbers, {name: score.signature for name, score in scores.items()})
+
+
+def _labels(predictor: Any, examples: Examples) -> Evaluation:
+    given, wanted = _asked(examples, lambda some: [one.label for one in predictor([e["text"] for e in some])], "label")
+    known = predictor.model.config.labels
+    foreign = sorted({*wanted} - {*known})
+    if foreign:
+        raise OptionError(
+            f"the data has labels that {predictor.name} does not know: {', '.join(foreign[:5])}; it knows "
+            f"{', '.join(known[:5])}. Is the right column taken for the label?"
+        )
+    found = agreement(given, wanted, known)
+    each = {f"F1 of {one.label}": one.f1 for one in found.labels}
+    return Evaluation("", len(given), {"accuracy": found.accuracy, "macro F1": found.macro, **each})
+
+
+def _answers(predictor: Any, examples: Examples) -> Evaluation:
+    def ask(some: list[dict[str, str]]) -> list[str]:
+        return [one.text for one in predictor([(example["question"], example["context"]) for example in some])]
+
+    given, wanted = _asked(examples, ask, "answer")
+    found = answers(given, [[answer] for answer in wanted])
+    return Evaluation("", len(given), {"exact match": found.exact, "F1": found.f1})
+
+
+def _losses(task: str) -> Callable[[Predictor, Corpus], Evaluation]:
+    """Of running text: how likely it is to the model, window by window as in training."""
+
+    def measure(predictor: Predictor, corpus: Corpus) -> Evaluation:
+        recipe, config = TASKS[task](), predictor.model.config
+        model = {"next_sentence": True} if getattr(config, "next_sentence", False) else {}
+        settings = replace(recipe, data=replace(recipe.data, longest=config.longest), model=model)
+        job = JOBS[task](task, settings, predictor.tokenizer)
+        ranks = Ranks(0, 1, next(predictor.model.parameters()).device)
+        with tempfile.TemporaryDirectory() as folder:
+            store = TokenStore.build(
+                Path(folder) / "ids", job.encoded(corpus), job.task.fields, vocabulary=predictor.tokenizer.size,
+                longest=job.limits(), too_long="cut",
+            )  # fmt: skip
+            feed = Feed(job.source(store), job.task.collate, ranks, seed=settings.training.seed)
+            found = _means(Engine(predictor.model, job.task, ranks), feed)
+            return Evaluation("", len(store), {**found, "perplexity": perplexity(found["loss"], 1)})
+
+    return measure
+
+
+def _means(engine: Engine, feed: Feed) -> Numbers:
+    sums: dict[str, Any] = {}
+    counts: dict[str, float] = {}
+    for portion in feed.once():
+        for part in portion.parts:
+            for name, value in engine.measure(moved(part.tensors, engine.ranks.device)).items():
+                sums[name] = sums[name] + value if name in sums else value
+            for name, count in part.counts.items():
+                counts[name] = counts.get(name, 0.0) + count
+    return measured({name: float(value) for name, value in sums.items()}, counts)
+
+
+def _asked(
+    examples: Examples, ask: Callable[[list[dict[str, str]]], list[str]], wanted: str
+) -> tuple[list[str], list[str]]:
+    """What the model says of each example, and what it should have said."""
+    given, references = [], []
+    for some in _batches(iter(examples)):
+        given += ask(some)
+        references += [example[wanted] for example in some]
+    return given, references
+
+
+def _batches(examples: Iterator[dict[str, str]]) -> Iterator[list[dict[str, str]]]:
+    while some := list(islice(examples, BATCH)):
+        yield some
+
+
+KINDS = {
+    "regard.Translator": "translation", "regard.Classifier": "classification", "regard.Answerer": "question-answering",
+    "regard.LanguageModel": "language-model", "regard.TextEncoder": "masked-language-model",
+}  # fmt: skip
+MEASURES: dict[str, Callable[[Any, Corpus], Evaluation]] = {
+    "translation": _texts, "classification": _labels, "question-answering": _answers,
+    "language-model": _losses("language-model"), "masked-language-model": _losses("masked-language-model"),
+}  # fmt: skip
