@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.cli import main
+from regard.commands import main
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """`python -m regard` is the command `regard`."""
 
-from .cli import main
+from .commands import main
 
 if __name__ == "__main__":
     main()

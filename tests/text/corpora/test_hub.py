@@ -41,5 +41,5 @@ def test_rows_must_be_there_again():
 
 @pytest.mark.skipif(importlib.util.find_spec("datasets") is not None, reason="datasets is here")
 def test_without_datasets():
-    with pytest.raises(MissingExtra, match="imdb comes through datasets: pip install datasets"):
+    with pytest.raises(MissingExtra, match=r"imdb comes through datasets: pip install regard\[hub\]"):
         hub("imdb", "train", ["text", "label"])

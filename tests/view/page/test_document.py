@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from regard.cli import main  # noqa: F401  the fixture `run` calls it
+from regard.commands import main  # noqa: F401  the fixture `run` calls it
 from regard.errors import FileError, OptionError
 from regard.record import Tokens
 from regard.view import page as page_room

@@ -48,7 +48,7 @@ def hub(name: str, split: str, fields: Fields, *, subset: str | None = None, mos
     try:
         datasets = import_module("datasets")
     except ImportError as absent:
-        raise MissingExtra(f"the data set {name} comes through datasets: pip install datasets") from absent
+        raise MissingExtra(f"the data set {name} comes through datasets: pip install regard[hub]") from absent
     try:
         found = datasets.load_dataset(name, subset, split=split, streaming=True)
     except (OSError, ValueError) as error:

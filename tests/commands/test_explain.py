@@ -9,8 +9,8 @@ import pytest
 
 import regard
 
-from . import reference
-from .refusals import refused
+from .. import reference
+from ..refusals import refused
 
 SENTENCE = "我 喜欢 学习 AI 技术"
 VOCABULARY = "我 1 0 0.5\n喜欢 0.2 1 0\n学习 0 0.3 1\nAI 0.9 0.1 0.4\n技术 0.5 0.5 0.5\n"
@@ -198,17 +198,20 @@ def test_version_and_help(run):
 class TestProcess:
     LOADED = "import sys; print(sorted({'torch', 'matplotlib', 'transformers', 'jax', 'numpy'} & set(sys.modules)))"
 
+    def after(self, *arguments):
+        """A program that says what a command has loaded."""
+        call = f"try: main({list(arguments)})\nexcept SystemExit: pass"
+        return f"from regard.commands import main\n{call}\n{self.LOADED}"
+
     def test_import_is_light(self):
         done = spawned(["-c", f"import regard; {self.LOADED}"])
         assert done.stdout.strip() == b"[]"
 
     def test_help_is_light(self):
-        code = f"from regard.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n{self.LOADED}"
-        assert spawned(["-c", code]).stdout.strip().endswith(b"[]")
+        assert spawned(["-c", self.after("--help")]).stdout.strip().endswith(b"[]")
 
     def test_explain_needs_numpy_alone(self):
-        code = f"from regard.cli import main\ntry: main(['explain', 'a b'])\nexcept SystemExit: pass\n{self.LOADED}"
-        assert spawned(["-c", code]).stdout.strip().endswith(b"['numpy']")
+        assert spawned(["-c", self.after("explain", "a b")]).stdout.strip().endswith(b"['numpy']")
 
     def test_as_a_module(self):
         done = spawned(["-m", "regard"], "--version")

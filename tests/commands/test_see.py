@@ -16,7 +16,7 @@ pytest.importorskip("tokenizers")
 import regard
 from regard.see import load
 
-from .refusals import refused
+from ..refusals import refused
 
 SENTENCE = "The cat sat on the mat"
 TOKENS = ["[CLS]", " The", " cat", " sat", " on", " the", " mat", "[SEP]"]
@@ -25,7 +25,7 @@ TOKENS = ["[CLS]", " The", " cat", " sat", " on", " the", " mat", "[SEP]"]
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     pytest.importorskip("transformers")
-    from .see.models import save_all
+    from ..see.models import save_all
 
     return save_all(tmp_path_factory.mktemp("models"))
 
@@ -256,7 +256,8 @@ class TestProcess:
         assert done.stderr == b""
 
     def test_an_interrupt_ends_quietly(self):
-        code = "import regard.cli; print('ready', flush=True); regard.cli.main(['see'])"  # and it waits for a text
+        # and it waits for a text
+        code = "from regard.commands import main; print('ready', flush=True); main(['see'])"
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with subprocess.Popen([sys.executable, "-c", code], **pipes) as process:
             assert process.stdout.readline() == b"ready\n"
