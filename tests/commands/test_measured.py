@@ -94,6 +94,7 @@ class TestExport:
         assert out == f"written: {tmp_path / 'ct2'}, for ctranslate2\n"
         ours = load(folders["translator"])
         engine = ctranslate2.Translator(str(tmp_path / "ct2"), inter_threads=1, intra_threads=1)
+        assert Tokenizer.load(tmp_path / "ct2").hash == ours.tokenizer.hash  # or nobody could make its pieces
         pieces = [[ours.tokenizer.piece(number) for number in ids] + ["[SEP]"] for ids in ours.tokenizer.ids(TEXTS)]
         marks = [["[PAD]"], ["[CLS]"], ["[MASK]"]]  # ours never writes them, trained or not
         found = engine.translate_batch(pieces, beam_size=1, max_decoding_length=8, suppress_sequences=marks)

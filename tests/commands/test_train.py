@@ -1,9 +1,13 @@
 """`regard train` and what follows it: settings from the command line, a run, and the folder used and measured."""
 
 import json
+import os
 import random
+import signal
 import subprocess
 import sys
+import threading
+import time
 import tomllib
 
 import pytest
@@ -62,10 +66,23 @@ class TestSettings:
         assert told["training"]["steps"] == 7
         assert "epochs" not in told["training"]
 
+    def test_no_longer_than_a_pretrained_model_reads(self, run, tmp_path):
+        for name, config in (("mlm", {"longest": 128}), ("reader", {"reader": {"longest": 96}}), ("other", {})):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "config.json").write_text(json.dumps(config))
+
+        def longest(name, *more):
+            return shown(run, "classification", "--from", tmp_path / name, *more)["data"]["longest"]
+
+        assert [longest(name) for name in ("mlm", "reader", "other", "none")] == [128, 96, 256, 256]
+        assert longest("mlm", "--set", "longest=200") == 200  # what is said is not changed; the run refuses it
+
     @pytest.mark.parametrize(
         ("arguments", "part"),
         [
-            (["poetry"], "poetry"),
+            (["poetry"], "'poetry' is not one of 'translation', 'classification'"),
+            ([], "Choose from: translation, classification, language-model"),
+            (["translation", "--sett", "a=1"], "--set). Try: regard train --help"),
             (["translation"], "there is nothing to learn from; give --data FILE"),
             (["translation", "--set", "widht=3"], "--set widht=3: there is no setting widht; did you mean width"),
             (["classification", "--set", "poolin=mean"], "did you mean pooling"),
@@ -115,12 +132,30 @@ def test_a_model_is_trained_used_and_measured(run, reviews, tmp_path, monkeypatc
     assert shown(run, "classification", "--config", tmp_path / "again" / "run.toml")["model"] == settings["model"]
 
 
-def test_what_is_stopped_before_there_is_a_model_says_so(run, reviews, tmp_path):
+def test_what_is_stopped_early_has_a_model_all_the_same(run, reviews, tmp_path):
     wanted = ["--data", reviews, "--fields", "text=review,label=label", "--out", tmp_path / "films", *SMALL]
     code, out, err = run("train", "classification", *wanted, "--set", "steps=500", "--minutes", "0.000001")
     assert code == 0, err
     assert out.startswith("stopped after step 1 of 500: ")
-    assert "trained" not in out
+    assert "\ntrained: " in out
+    assert run("classify", "a film", "--model", tmp_path / "films")[0] == 0
+    (tmp_path / "films" / "config.json").unlink()  # as after a kill before the first look
+    refused(run("classify", "a film", "--model", tmp_path / "films"), 1, "has a training, and no model yet")
+
+
+def test_what_a_signal_stops_does_not_pass_for_done(run, reviews, tmp_path):
+    wanted = ["--data", reviews, "--fields", "text=review,label=label", "--out", tmp_path / "films", *SMALL]
+    log = tmp_path / "films" / "log.jsonl"
+
+    def ask():
+        while not (log.exists() and log.stat().st_size):  # it has begun to learn
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=ask, daemon=True).start()
+    code, out, _ = run("train", "classification", *wanted, "--set", "steps=1000000")
+    assert code == 130
+    assert "it was asked to; it can go on in" in out
 
 
 @pytest.mark.parametrize("library", ["torch", "tokenizers"])

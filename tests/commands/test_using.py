@@ -11,6 +11,7 @@ pytest.importorskip("safetensors")
 pytest.importorskip("torch")
 
 import regard
+from regard.commands.app import app
 from regard.predictions import load
 
 from ..refusals import refused
@@ -65,6 +66,8 @@ class TestEach:
         assert (code, err) == (0, "")
         assert "most telling" in out
         assert f"kept: {tmp_path / 'run.regard'}" in out
+        assert "regard open" in out  # what else there is to see needs options that these commands have not
+        assert "--plot" not in out
         assert regard.open(tmp_path / "run.regard").layers
 
     @pytest.mark.parametrize("command", COMMANDS)
@@ -77,6 +80,13 @@ class TestEach:
     def test_a_model_that_is_not_there(self, run, folders, tmp_path, command):
         arguments = [one for one in calls(folders)[command] if one not in folders.values() and one != "--model"]
         refused(run(*arguments, "--model", tmp_path / "none"), 1, "none")
+
+
+def test_examples_are_not_broken_by_a_terminal_of_80_cells():
+    lines = [line for one in app.registered_commands for line in one.callback.__doc__.splitlines()]
+    examples = [line.strip() for line in lines if line.strip().startswith("regard ")]
+    assert len(examples) > 10
+    assert [one for one in examples if len(one) > 78] == []
 
 
 class TestTexts:
@@ -128,6 +138,14 @@ class TestWhatIsPrinted:
         assert code == 0
         assert out == f"{CAT}{told['text']}\n"
 
+    def test_a_text_from_nothing(self, run, folders):
+        arguments = ["generate", "", CAT, "--model", folders["language-model"], "--longest", 6, "--temperature", 0]
+        nothing, cat = objects(run(*arguments, "--json"))
+        assert (nothing["prompt"], cat["prompt"]) == ("", CAT)
+        code, out, err = run(*arguments)
+        assert (code, err) == (0, "")
+        assert out == f"{nothing['text']}\n{CAT}{cat['text']}\n"
+
     def test_a_seed_is_the_same_text(self, run, folders):
         arguments = ["generate", CAT, "--model", folders["language-model"], "--longest", 20, "--seed"]
         first, again, other = (run(*arguments, seed)[1] for seed in (1, 1, 2))
@@ -154,6 +172,7 @@ class TestRefused:
         ("arguments", "part"),
         [
             (["translate", "a"], "--model"),
+            (["translate", "a", "--model", "x", "--best", "6"], "--best is 6 and --beam is 4"),
             (["fill", "no gap"], "no [MASK]"),
             (["fill", " "], "text 1 has no words"),
             (["fill", "a\udcff"], "not UTF-8"),

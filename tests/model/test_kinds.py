@@ -82,3 +82,15 @@ def test_what_torch_saves_is_never_loaded(tmp_path):
     (tmp_path / "pytorch_model.bin").rename(tmp_path / "model.safetensors")
     with pytest.raises(FileError, match="a pickle under another name"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("vocabulary", None), ("depth", None), ("tokenizer", 3), ("tokenizer", None), ("tied", "no"), ("dropout", True)],
+)
+def test_a_field_of_the_wrong_kind_is_told(tmp_path, name, value):
+    small().save(tmp_path)
+    told = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**told, name: value}))
+    with pytest.raises(FileError, match=rf"config\.json .*{name}"):
+        load(tmp_path)

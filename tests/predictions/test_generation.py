@@ -118,5 +118,7 @@ def test_wrong_input_is_told(generation):
         generation(["a", None])
     with pytest.raises(OptionError, match="longest is 0"):
         generation(["a"], longest=0)
+    with pytest.raises(OptionError, match="seed is"):
+        next(generation.stream("a", sampling=Sampling(), seed=2**70))
     with pytest.raises(OptionError, match="not the one that its model was trained with"):
         Generation(generation.model, tokenizer(280), "small")

@@ -66,6 +66,13 @@ def test_longest_stops_and_says_so(translation):
     assert 0 < len(PIECES.encode(unended.text, ends=False).ids) <= 4
 
 
+def test_what_was_stopped_can_be_looked_at(translation):
+    longest = translation.model.config.longest
+    stopped = " ".join(["cat"] * longest)
+    assert len(PIECES.encode(stopped, ends=False).ids) == longest
+    assert translation.look(TEXTS[0], stopped).mean(kind="decoder").weights().shape == (longest, longest)
+
+
 def test_what_is_drawn_can_be_drawn_again(translation):
     def draw(seed):
         return [one.text for one in translation(TEXTS, sampling=Sampling(temperature=2.0), seed=seed)]
@@ -137,6 +144,8 @@ def test_two_vocabularies():
         (lambda translate: translate(["a"], width=1, n_best=3), OptionError, "n_best is 3"),
         (lambda translate: translate(["a"], n_best=2, sampling=Sampling()), OptionError, "sampling is given"),
         (lambda translate: translate(["a"], longest=0), OptionError, "longest is 0"),
+        (lambda translate: translate(["a"], sampling=Sampling(), seed=2**70), OptionError, "seed is"),
+        (lambda translate: translate(["a"], sampling=Sampling(), seed=-1), OptionError, "seed is -1"),
         (lambda translate: translate.look(" "), OptionError, "nothing to look at"),
         (lambda translate: translate.look("a", "b c " * 40), OptionError, "writes at most 47"),
     ],

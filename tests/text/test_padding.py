@@ -30,3 +30,9 @@ def test_arrays_as_well():
 def test_what_makes_no_sense(rows, multiple):
     with pytest.raises(OptionError, match=f"not {len(rows)} and {multiple}"):
         pad(rows, 0, multiple=multiple)
+
+
+def test_rounding_up_ends_where_a_model_does():
+    assert pad([[1] * 27, [2]], 0, most=30).shape == (2, 30)
+    assert pad([[1] * 20, [2]], 0, most=30).shape == (2, 24)
+    assert pad([[1, 2]], 0, most=3).tolist() == [[1, 2, 0]]

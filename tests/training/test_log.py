@@ -1,11 +1,14 @@
 """The log: whole lines, no gap and no double after a run that goes on."""
 
+import os
+import signal
+
 import pytest
 
 from regard.errors import FileError
 from regard.training.log import FILE, Log, read
 
-from .small import loop, steps
+from .small import Silent, lines, loop, steps
 
 
 def filled(folder, *numbers):
@@ -64,13 +67,31 @@ def test_blocks_of_nothing_at_the_end_are_left_out(tmp_path):
 
 def test_a_run_that_goes_on_leaves_no_gap_and_no_double(tmp_path):
     loop(tmp_path / "run", steps=10, save_every=4, log_every=3).run()
-    assert steps(tmp_path / "run") == [3, 4, 6, 8, 9, 10]
+    assert steps(tmp_path / "run") == [3, 6, 9, 10]
     (tmp_path / "run" / "checkpoints" / "step-000000010" / "state.json").unlink()
     loop(tmp_path / "run", steps=10, save_every=4, log_every=3).run()
-    assert steps(tmp_path / "run") == [3, 4, 6, 8, 9, 10]
+    assert steps(tmp_path / "run") == [3, 6, 9, 10]
+
+
+def test_a_stop_between_two_lines_leaves_no_trace_in_the_log(tmp_path):
+    asking = Silent(step=lambda told: os.kill(os.getpid(), signal.SIGTERM) if told["step"] == 5 else None)
+    stopped = loop(tmp_path / "run", steps=15, save_every=1000, log_every=5, reporters=[asking])
+    stopped.run()
+    assert stopped.progress.step == 6  # and steps 7 to 10 are not yet in the mean that line 10 tells
+    loop(tmp_path / "run", steps=15, save_every=1000, log_every=5).run()
+    loop(tmp_path / "whole", steps=15, save_every=1000, log_every=5).run()
+    assert lines(tmp_path / "run") == lines(tmp_path / "whole")
 
 
 def test_a_log_that_cannot_be_written_is_told(tmp_path):
     log = Log(tmp_path / "nowhere")
     with pytest.raises(FileError, match=rf"{FILE} cannot be written: there is no folder"):
         log.add({"step": 1})
+
+
+@pytest.mark.parametrize("line", ["{}", "[1]", '{"kind": "step", "step": "x"}', '{"step": 2}'])
+def test_what_is_no_line_of_a_log_is_left_out(tmp_path, line):
+    log = filled(tmp_path, 1)
+    log.path.write_text(f"{line}\n{log.path.read_text()}")
+    log.begin(1)
+    assert [entry["step"] for entry in read(log.path)] == [1]

@@ -157,3 +157,36 @@ def test_questions_and_texts(tmp_path):
     shutil.rmtree(tmp_path / "out")
     made, _ = prepared("language-model", settings("language-model", texts(tmp_path / "t.txt")), tmp_path / "out")
     assert made.learned.fields == ("text",)
+
+
+def test_everything_held_out_is_refused_before_anything_is_made(tmp_path):
+    path = labels(tmp_path / "labels.tsv", count=10)
+    chosen = settings("classification", path, data={"held_out": 0.9999})
+    with pytest.raises(OptionError, match=r"held_out is 0\.9999, and so all of the examples are held out.*lower"):
+        prepared("classification", chosen, tmp_path / "out")
+
+
+def test_malformed_examples_alone_are_told(tmp_path):
+    path = tmp_path / "labels.tsv"
+    path.write_text("text\tlabel\n" + "no label at all\n" * 5)
+    with pytest.raises(OptionError, match=r"5 malformed ones were left out; the first: .*line 2"):
+        prepared("classification", settings("classification", path), tmp_path / "out")
+
+
+def test_a_shape_that_is_none_is_told_before_the_text_is_read(tmp_path):
+    path = translations(tmp_path / "numbers.tsv")
+    chosen = settings("translation", path, model={"width": 33})
+    said = []
+    with pytest.raises(OptionError, match="do not divide a width of 33"):
+        prepare("translation", chosen, tmp_path / "out", pretrained=None, begun=False, say=said.append)
+    assert "making ids of the text" not in said
+
+
+@pytest.mark.parametrize("told", ['{"labels": []}', '{"origin": "x", "labels": 5}', '{"origin": "x"}', "[]", ""])
+def test_what_was_prepared_and_is_damaged_is_made_anew(tmp_path, told):
+    chosen = settings("classification", labels(tmp_path / "labels.tsv"))
+    first, _ = prepared("classification", chosen, tmp_path / "out")
+    (tmp_path / "out" / "tokens" / "prepared.json").write_text(told)
+    again, said = prepared("classification", chosen, tmp_path / "out", begun=True)
+    assert again.origin == first.origin
+    assert "making ids of the text" in said

@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 
 from regard.errors import OptionError
 from regard.predictions import load
+from regard.training.loop import seed_of
 from regard.training.ranks import device_of
 from regard.training.run import train
 
@@ -38,6 +39,7 @@ def chosen(path, **training):
     dropout = training.pop("dropout", 0.0)
     common = {
         "steps": WHOLE, "tokens": 150, "ema": 0.9, "evaluate_every": HALF, "save_every": HALF, "learning_rate": 1e-3,
+        "clip": 0.0,  # or a gradient that is twice as long would do no harm
         "eps": 1e-4,  # the bias of keys has a gradient of 0 but for rounding, which a small one makes as large as any
     }  # fmt: skip
     return settings("translation", path, model={"dropout": dropout}, **{**common, **training})
@@ -87,11 +89,16 @@ def held_out(folder):
     return [line["loss"] for line in lines(folder) if line["kind"] == "held-out"]
 
 
+def norms(folder):
+    return [line["norm"] for line in lines(folder) if line["kind"] == "step"]
+
+
 def assert_alike(ours, theirs):
     """All losses and the weights, but for the order in which sums are taken."""
     assert len(losses(ours)) == WHOLE
     assert losses(ours) == pytest.approx(losses(theirs), **CLOSE)
     assert held_out(ours) == pytest.approx(held_out(theirs), **CLOSE)
+    assert norms(ours) == pytest.approx(norms(theirs), rel=1e-4)
     weights = load_file(theirs / "model.safetensors")
     for name, weight in load_file(ours / "model.safetensors").items():
         torch.testing.assert_close(weight, weights[name], atol=1e-4, rtol=0)
@@ -113,8 +120,13 @@ def test_a_run_on_two_goes_on_with_two_to_the_bit(folder, again, whole):
     assert same(load_file(folder / again / "model.safetensors"), load_file(folder / whole / "model.safetensors"))
 
 
-def test_dropout_draws_anew_on_each_process(folder):
+def test_dropout_is_on(folder):
     assert losses(folder / "dropped") != pytest.approx(losses(folder / "ddp"), **CLOSE)
+
+
+def test_each_step_of_each_process_draws_its_own():
+    seeds = {seed_of(0, step, rank) for step in range(50) for rank in range(4)}
+    assert len(seeds) == 200
 
 
 def test_what_shards_made_is_a_model_like_any(folder):
@@ -125,3 +137,23 @@ def test_devices():
     assert device_of("cpu") == torch.device("cpu")
     with pytest.raises(OptionError, match=r"process 99 of this machine wants a GPU of its own, and there are \d+"):
         device_of("cuda", 99)
+
+
+def test_processes_that_were_told_different_things_are_refused():
+    says = (
+        "from regard.training.ranks import joined\n"
+        "with joined('cpu') as ranks:\n"
+        "    ranks.require_alike('the same')\n"
+        "    ranks.require_alike(f'tokens = {ranks.rank}')\n"
+    )
+    (port,) = free_ports(1)
+    common = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", says], env={**common, "RANK": rank, "LOCAL_RANK": rank}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )
+        for rank in ("0", "1")
+    ]  # fmt: skip
+    for process in started:
+        assert "were started with different settings" in process.communicate(timeout=60)[0]

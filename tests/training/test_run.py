@@ -1,6 +1,8 @@
 """Whole trainings, from text to a folder that is used: each task learns, and a run goes on, or is refused."""
 
 import json
+import math
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -8,7 +10,9 @@ import pytest
 from regard.errors import FileError, OptionError, RegardError
 from regard.model.saved import kind_of
 from regard.predictions import load
+from regard.training.evaluation import evaluate
 from regard.training.run import train
+from regard.training.settings import DataSettings
 
 from .corpora import CORPORA, NUMBERS, labels, settings, texts, translations
 from .small import Silent, lines, losses, steps
@@ -230,7 +234,11 @@ def test_next_sentences(tmp_path):
     path = texts(tmp_path / "texts.txt")
     chosen = settings("masked-language-model", path, model={"next_sentence": True}, steps=6, accumulate=2)
     outcome = train("masked-language-model", chosen, tmp_path / "out")
-    assert outcome.best.keys() == {"loss", "masked accuracy", "follows accuracy"}
+    told = outcome.best
+    assert told.keys() == {"loss", "masked loss", "follows loss", "masked accuracy", "follows accuracy"}
+    assert told["loss"] == pytest.approx(told["masked loss"] + told["follows loss"])
+    numbers = evaluate(tmp_path / "out", DataSettings(paths=(str(path),))).numbers
+    assert numbers["perplexity"] == pytest.approx(math.exp(numbers["masked loss"]))  # of the hidden words alone
     assert load(outcome.folder)
 
 
@@ -265,3 +273,83 @@ def test_labels_that_training_lacks_are_refused(tmp_path):
     chosen = settings("classification", path, data={"held_out": [str(tmp_path / "held.tsv")]})
     with pytest.raises(OptionError, match=r"'ugly' is none of those of the training data: 'bad', 'good'"):
         train("classification", chosen, tmp_path / "out")
+
+
+@pytest.mark.parametrize("task", CORPORA)
+def test_a_longest_that_no_padding_divides(tmp_path, task):
+    path = CORPORA[task](tmp_path / f"corpus.{ENDINGS.get(task, 'tsv')}")
+    chosen = settings(task, path, steps=2, evaluate_every=2, data={"longest": 19})
+    assert train(task, chosen, tmp_path / "out").step == 2
+
+
+def test_one_process_trains_in_a_folder_at_a_time(tmp_path):
+    _, chosen, _ = begun(tmp_path)
+
+    class Second(Silent):
+        def begin(self, told):
+            with pytest.raises(FileError, match=r"another process is training in .*out"):
+                train("classification", more, tmp_path / "out")
+
+    more = replace(chosen, training=replace(chosen.training, steps=6))
+    assert train("classification", more, tmp_path / "out", reporters=[Second()]).step == 6
+    assert steps(tmp_path / "out") == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_model_of_others_is_not_written_over(tmp_path):
+    path = labels(tmp_path / "labels.tsv", count=64)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "config.json").write_text('{"model_type": "bert"}')
+    for fresh in (False, True):
+        with pytest.raises(FileError, match="has a model that was not trained there"):
+            train("classification", settings("classification", path), tmp_path / "out", fresh=fresh)
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["config.json"]
+
+
+def test_a_folder_that_is_a_file_is_told(tmp_path):
+    path = labels(tmp_path / "labels.tsv", count=64)
+    with pytest.raises(FileError, match=r"cannot make the folder .*: it is a file"):
+        train("classification", settings("classification", path), path)
+
+
+def test_text_that_was_lost_is_made_anew_and_the_run_goes_on(tmp_path):
+    _, chosen, _ = begun(tmp_path)
+    shutil.rmtree(tmp_path / "out" / "tokens")
+    left = tmp_path / "out" / ".regard-0123456789abcdef.part"  # of a file, by a kill
+    left.write_bytes(b"half")
+    more = replace(chosen, training=replace(chosen.training, steps=6))
+    assert train("classification", more, tmp_path / "out").step == 6
+    assert steps(tmp_path / "out") == [1, 2, 3, 4, 5, 6]
+    assert not left.exists()
+
+
+def test_a_beginning_with_a_foreign_tokenizer_is_refused(trained, tmp_path):
+    path = translations(tmp_path / "numbers.tsv")
+    shutil.copytree(trained("translation").folder, tmp_path / "start")
+    shutil.copy(trained("language-model").folder / "tokenizer.json", tmp_path / "start")
+    with pytest.raises(OptionError, match="not the one that its model was trained with"):
+        train("translation", settings("translation", path), tmp_path / "out", pretrained=tmp_path / "start")
+
+
+def test_a_beginning_that_lost_one_of_two_tokenizers_is_refused(tmp_path):
+    path = translations(tmp_path / "numbers.tsv")
+    chosen = settings("translation", path, steps=2, evaluate_every=2)
+    two = replace(chosen, tokenizer=replace(chosen.tokenizer, shared=False, size=300))
+    start = train("translation", two, tmp_path / "start").folder
+    (start / "target-tokenizer.json").unlink()
+    with pytest.raises(OptionError, match="has a vocabulary for each text; its folder must have as many tokenizers"):
+        train("translation", chosen, tmp_path / "out", pretrained=start)
+
+
+def test_a_state_that_was_changed_is_told(tmp_path):
+    _, chosen, outcome = begun(tmp_path)
+    (state,) = (outcome.folder / "checkpoints").glob("*/state.json")
+    told = json.loads(state.read_text())
+    progress = told["progress"]
+    for changed in (
+        {"progress": None}, {"progress": {}}, {"identity": None}, {"progress": {**progress, "step": 3}},
+        {"progress": {**progress, "place": [0, 0]}}, {"progress": {**progress, "best": "x"}},
+        {"progress": {**progress, "watch": None}}, {"progress": {**progress, "seconds": None}},
+    ):  # fmt: skip
+        state.write_text(json.dumps({**told, **changed}))
+        with pytest.raises(FileError, match=r"its state\.json cannot be read"):
+            train("classification", replace(chosen, training=replace(chosen.training, steps=6)), outcome.folder)

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -42,6 +43,9 @@ class TestChecked:
             ({"steps": 1, "clip": -1}, "clip is -1.0; it must be a number, 0 or more."),
             ({"steps": 1, "final_share": 1.5}, "final_share is 1.5"),
             ({"steps": 1, "keep": 0}, "keep is 0"),
+            ({"steps": 1, "warmup": 1.5}, "warmup is 1.5; it must be a whole number of steps, or a share of all steps"),
+            ({"steps": 1, "evaluate_every": 0.0}, "evaluate_every is 0.0"),
+            ({"steps": 1, "evaluate_every": 0}, "evaluate_every is 0; it must be 1 or more."),
         ],
     )
     def test_training(self, wrong, says):
@@ -55,6 +59,7 @@ class TestChecked:
             ({"held_out": "0"}, "held_out is 0.0"),
             ({"held_out": []}, "held_out is ()"),
             ({"too_long": "hide"}, "one of cut, skip, error"),
+            ({"form": "xml"}, "form is 'xml'; it must be one of tsv, csv"),
             ({"fields": {"source": 1.5}}, "fields is {'source': 1.5}; it must be names"),
             ({"fields": "=en"}, "fields is '=en'"),
             ({"paths": "a\udcff"}, "paths is"),
@@ -198,6 +203,25 @@ def config_of(task):
     return JOBS[task].Model.Config
 
 
+class TestShares:
+    def test_of_all_steps(self):
+        settings = TrainingSettings(epochs=1, warmup=0.1, evaluate_every=0.05)
+        assert [(one.warmup, one.evaluate_every) for one in map(settings.counted, (3, 500, 60_000))] == [
+            (1, 1), (50, 25), (6000, 3000)
+        ]  # fmt: skip
+
+    def test_a_number_of_steps_is_that_number(self):
+        settings = TrainingSettings(epochs=1, warmup=0, evaluate_every=500).counted(10)
+        assert (settings.warmup, settings.evaluate_every) == (0, 500)
+
+    @pytest.mark.parametrize("task", recipes.TASKS)
+    def test_a_recipe_fits_a_small_data_set(self, task):
+        """A run of a few epochs of 30 steps gets to its highest rate early, and looks at held-out text on the way."""
+        settings = recipes.TASKS[task]().training.counted(150)
+        assert settings.warmup <= 15
+        assert settings.evaluate_every <= 15
+
+
 class TestShape:
     @pytest.mark.parametrize("task", recipes.TASKS)
     def test_the_recipe_is_a_model(self, task):
@@ -219,9 +243,20 @@ class TestShape:
         assert not settable(config) & {"vocabulary", "labels", "longest", "reader"}
 
 
+def test_every_setting_is_in_the_page():
+    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
+    kinds = (DataSettings, TokenizerSettings, TrainingSettings)
+    assert [field.name for kind in kinds for field in fields(kind) if f"`{field.name}`" not in page] == []
+
+
 def test_every_setting_is_in_a_file():
     text = BASE.as_toml("translation")
     told = tomllib.loads(text)
     wanted = {field.name for field in fields(TrainingSettings)} - {"steps"}  # None, as epochs are given
     assert told["training"].keys() == wanted
     assert told["training"]["epochs"] == BASE.training.epochs
+
+
+def test_a_vocabulary_beyond_any_model_is_refused():
+    with pytest.raises(OptionError, match=r"size is 16777217; it must be at most 16,777,216"):
+        TokenizerSettings(size=2**24 + 1)

@@ -33,7 +33,14 @@ def test_a_loss_that_falls_is_well():
 
 
 def test_the_beginning_may_do_as_it_likes():
-    gone_through([1.0, *[30.0] * (EARLY - 1)])
+    gone_through([1.0, *[30.0] * (3 * EARLY)])
+
+
+@pytest.mark.parametrize("mean", [0.7, 1.5, 2.5])
+def test_the_noise_of_small_batches_is_no_divergence(mean):
+    """Losses of batches of a few examples, which differ by as much as they are, over many steps."""
+    for seed in range(4):
+        gone_through(np.abs(np.random.default_rng(seed).normal(mean, 1.0, 20_000)).tolist())
 
 
 def test_a_single_bad_batch_is_no_divergence():
@@ -42,7 +49,7 @@ def test_a_single_bad_batch_is_no_divergence():
 
 def test_divergence_is_told():
     with pytest.raises(Diverged, match=r"^step \d+: the loss diverges\. Its running mean is [34].* and was 2\.000"):
-        gone_through([*[2.0] * 100, *[8.0] * 30])
+        gone_through([*[2.0] * 100, *[8.0] * 60])
 
 
 def test_a_small_loss_may_rise_a_little():

@@ -34,6 +34,16 @@ class TestView:
             "step 100  held-out loss 2.0000  accuracy 0.5",
         ]
 
+    def test_a_line_now_and_then_without_a_terminal(self):
+        file, seconds = io.StringIO(), iter(range(0, 1000, 10))
+        view = TrainingView(Console(file=file), clock=lambda: next(seconds))
+        view.begin({"step": 40, "steps": 2000})
+        for step in (41, 42, 43):
+            view.step({"step": step, "loss": 2.5, "tokens_per_second": 100.0})
+        assert file.getvalue().splitlines() == [
+            "going on after step 40 of 2,000", "step 43 of 2,000  loss 2.500  100 tokens/s"
+        ]  # fmt: skip
+
     def test_a_terminal_has_a_bar_and_the_curve(self):
         out = trained(terminal=True)
         assert "12,346 tokens/s" in out

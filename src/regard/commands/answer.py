@@ -11,7 +11,7 @@ from .asking import Wanted, ask, loaded, one_line
 from .inputs import given, require_utf8, texts_of
 from .options import ModelFolder, ResultJson, SaveFile, Shown
 
-ANSWER = 'regard answer "Who sat?" --context "The cat sat on the mat." --model runs/answers'
+ANSWER = 'regard answer "Who sat?" --context "The cat sat." --model runs/answers'
 
 
 @app.command()
@@ -28,7 +28,7 @@ def answer(
 ) -> None:  # fmt: skip
     """Find the answers to questions in a text of any length.
 
-    regard answer "Who sat?" --context "The cat sat on the mat." --model runs/answers
+    regard answer "Who sat?" --context "The cat sat." --model runs/answers
     """
     text = _context(context, file)
     wanted = Wanted(as_json, see, save)

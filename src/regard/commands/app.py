@@ -29,11 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        code = app(arguments, standalone_mode=False)
+        code = app(arguments, prog_name="regard", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except UsageError as error:
-        return _complain(f"{error.format_message().rstrip('.')}. Try: regard --help", 2)
+        return _complain(_usage(error), 2)
     except RegardError as error:
         return _complain(str(error), 2 if isinstance(error, OptionError) else 1)
     except typer.Abort:
@@ -45,6 +45,14 @@ def _run(arguments: Sequence[str] | None) -> int:
         seen_enough = isinstance(error, BrokenPipeError)
         return 1 if seen_enough else _complain(f"cannot write the output: {error.strerror}.", 1)
     return code if isinstance(code, int) else 0
+
+
+def _usage(error: Any) -> str:
+    """What is wrong with a call, in one line, and whose help says more."""
+    said = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")
+    context = getattr(error, "ctx", None)
+    end = "" if said.endswith("?") else "."
+    return f"{said}{end} Try: {context.command_path if context else 'regard'} --help"
 
 
 def _complain(message: str, code: int) -> int:

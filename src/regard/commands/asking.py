@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import OptionError
+from ..errors import FileError, OptionError
 from .showing import Files, show
 from .waiting import waiting
 
@@ -46,14 +46,23 @@ class Wanted(NamedTuple):
 
     def show(self, record: Any, name: str) -> None:
         """The attention, as `regard see` shows it."""
+        from ..view.labels import printable
+
         files = Files(save=self.save)
-        show(record, model=name, layer=None, head=None, words=None, files=files, as_json=self.as_json)
+        kept = "run.regard" if self.save is None else printable(str(self.save))
+        hint = f"other heads: {'--save run.regard, then ' * (self.save is None)}regard open {kept} --layer 0 --head 0"
+        show(record, model=name, layer=None, head=None, words=None, files=files, as_json=self.as_json, hint=hint)
 
 
 def loaded(folder: str, kind: str) -> Any:
     """What predicts with the model of a folder, if that is of the kind."""
     from ..predictions import load
 
+    if (Path(folder) / "run.toml").exists() and not (Path(folder) / "config.json").exists():
+        raise FileError(
+            f"{folder} has a training, and no model yet: it is kept at the first look at held-out text. Go on with "
+            "the same regard train; --set evaluate_every=N has it look sooner."
+        )
     with waiting(f"loading {folder}"):
         predictor = load(folder)
     found = predictor.model.kind
@@ -69,20 +78,20 @@ def loaded(folder: str, kind: str) -> Any:
 
 def ask(
     texts: Iterator[str], predict: Callable[[list[str]], list[Any]], line: Callable[[Any], str], wanted: Wanted, *,
-    look: Callable[[str, Any], Any], name: str,
+    look: Callable[[str, Any], Any], name: str, blank: bool = False,
 ) -> None:  # fmt: skip
-    """Print a result for each text, and a blank line, or null, for a blank one.
+    """Print a result for each text, and a blank line, or null, for a blank one unless that is a text like any other.
 
     look: a text and its result → the record of what was done with it.
     """
     cut = 0
     text, result = "", None
     for some in _batches(texts):
-        full = [text for text in some if text.strip()]
+        full = [text for text in some if blank or text.strip()]
         with waiting(f"{name} works"):
             results = iter(predict(full) if full else [])
         for text in some:
-            result = next(results) if text.strip() else None
+            result = next(results) if blank or text.strip() else None
             cut += bool(result is not None and getattr(result, "cut", False))
             _tell(result, line, as_json=wanted.as_json)
         sys.stdout.flush()
@@ -102,7 +111,7 @@ def one_line(text: str) -> str:
 
 def _tell(result: Any, line: Callable[[Any], str], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(None if result is None else result.as_json(), allow_nan=False))
+        print(json.dumps(None if result is None else result.as_json(), allow_nan=False, ensure_ascii=False))
     else:
         print("" if result is None else line(result))
 

@@ -36,7 +36,7 @@ def evaluate(
     with waiting(f"{model} is measured"):
         found = measure(model, settings)
     if as_json:
-        print(json.dumps(found.as_json()))
+        print(json.dumps(found.as_json(), ensure_ascii=False))
         return
     lines = [f"{printable(found.model)}: {found.examples:,} examples"]
     if found.skipped:

@@ -25,11 +25,12 @@ def export(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder.", show_default=False)],
     quantisation: Annotated[str, typer.Option(metavar="KIND", help="float32, int8, int16, float16 …")] = "float32",
 ) -> None:  # fmt: skip
-    """Write a translator for CTranslate2, an engine in C++ that gives the same translations.
+    """Write a translator for CTranslate2, an engine in C++: the same weights, and its tokenizer beside them.
 
-    regard export --model runs/en-zh --to ctranslate2 --out en-zh-ct2 --quantisation int8
+    regard export --model runs/en-zh --out en-zh-ct2 --quantisation int8
     """
     from ..model.export.ctranslate2 import export as write
+    from ..predictions.loading import TARGET
     from ..text.bpe import Tokenizer
     from ..view.labels import printable
 
@@ -43,4 +44,7 @@ def export(
             predictor.model, out, pieces(predictor.tokenizer), pieces(predictor.target_tokenizer) if two else None,
             quantisation=quantisation,
         )  # fmt: skip
+    predictor.tokenizer.save(out)
+    if two:
+        predictor.target_tokenizer.save(out, TARGET)
     print(f"written: {printable(str(out))}, for {to.value}")

@@ -28,20 +28,20 @@ def generate(
     ] = None,
     as_json: ResultJson = False, see: Shown = False, save: SaveFile = None,
 ) -> None:  # fmt: skip
-    """Let a language model go on with a text.
+    """Let a language model go on with a text, or write one from nothing: "".
 
     regard generate "Once upon a time" --model runs/stories --temperature 0.7
     """
     from secrets import randbits
 
     wanted = Wanted(as_json, see, save)
-    given = wanted.texts(texts_of(texts, file, example=GENERATE))
+    given = wanted.texts(texts_of(texts, file, example=GENERATE, blank=True))
     sampling = _sampling(temperature, top_k, top_p)
     predictor = loaded(model, "regard.LanguageModel")
     options = {"longest": longest, "sampling": sampling, "seed": randbits(32) if seed is None else seed}
     if as_json:
         ask(
-            given, lambda some: predictor(some, **options), str, wanted, name=predictor.name,
+            given, lambda some: predictor(some, **options), str, wanted, name=predictor.name, blank=True,
             look=lambda prompt, result: predictor.look(prompt, result.text),
         )  # fmt: skip
         return

@@ -47,12 +47,17 @@ def _decoded(content: bytes, name: str) -> str:
         raise FileError(f"{name} is not UTF-8 text: byte {error.start} is 0x{content[error.start]:02x}.") from None
 
 
-def texts_of(parts: list[str] | None, file: Path | None, *, example: str) -> Iterator[str]:
-    """Several texts: the arguments, each one of them; or the lines of a file or of standard input, as they come."""
+def texts_of(
+    parts: list[str] | None, file: Path | None, *, example: str, blank: bool = False
+) -> Iterator[str]:  # fmt: skip
+    """Several texts: the arguments, each one of them; or the lines of a file or of standard input, as they come.
+
+    blank: whether an argument may have no words.
+    """
     if file is None and parts and parts != ["-"]:
         for number, text in enumerate(parts, start=1):
             require_utf8(text)
-            if not text.strip():
+            if not (blank or text.strip()):
                 raise OptionError(f"text {number} has no words; give some, as in: {example}")
         return iter(parts)
     if file is not None and parts:

@@ -41,7 +41,7 @@ def see(
 ) -> None:  # fmt: skip
     """See what each token of a text looks at, in a model as it runs.
 
-    regard see "The cat sat on the mat" --model minilm --layer 3 --head 5 --plot cat.png
+    regard see "The cat sat on the mat" --layer 3 --head 5 --plot cat.png
     """
     if generate < 0:
         raise OptionError(f"--generate is {generate}; it is a number of tokens to write.")

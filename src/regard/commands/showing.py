@@ -41,9 +41,9 @@ class Files(NamedTuple):
 
 def show(
     record: Any, *, model: str, wrote: str | None = None, layer: int | None, head: int | None,
-    words: bool | None, pair: bool = False, files: Files, as_json: bool,
+    words: bool | None, pair: bool = False, files: Files, as_json: bool, hint: str | None = None,
 ) -> None:  # fmt: skip
-    """What was chosen of a record: kept, drawn, and printed."""
+    """What was chosen of a record: kept, drawn, and printed. hint: how to see more, where no option here does."""
     from ..view import seen
 
     plot, save, page = files
@@ -68,7 +68,7 @@ def show(
         said = layer is not None or words or pair
         print(json.dumps(seen.as_json(record, choice if said else None, model=model, wrote=wrote), allow_nan=False))
     else:
-        printed(seen.render(record, choice, model=model, wrote=wrote))
+        printed(seen.render(record, choice, model=model, wrote=wrote, hint=hint))
         files.tell()
 
 

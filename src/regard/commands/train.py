@@ -1,5 +1,6 @@
 """`regard train`: a model of one's own, made from text."""
 
+import json
 import os
 from dataclasses import replace
 from enum import StrEnum
@@ -73,12 +74,12 @@ def train(
 ) -> None:  # fmt: skip
     """Train a model of your own: a translator, a classifier, a language model and more.
 
-    regard train translation --data pairs.tsv --fields source=en,target=zh --out runs/en-zh --set width=512
+    regard train translation --data pairs.tsv --fields source=en,target=zh
 
     The same command once more goes on with a run that was stopped. Under torchrun it uses several processes:
     torchrun --nproc-per-node 4 -m regard train …
     """
-    settings = _settings(task.value, config, _options(data, fields, held_out), set_ or [])
+    settings = _settings(task.value, config, _options(data, fields, held_out), set_ or [], pretrained)
     if show:
         print(settings.as_toml(task.value), end="")
         return
@@ -90,6 +91,8 @@ def train(
     )
     if os.environ.get("RANK", "0") == "0":  # of the processes that torchrun started, one speaks
         _tell(outcome, USE[task])
+    if outcome.signalled:
+        raise typer.Exit(130)  # or what stands behind && would begin
 
 
 def _train(task: str, settings: "Settings", out: Path, **options: Any) -> "Outcome":
@@ -110,8 +113,7 @@ def _tell(outcome: "Outcome", use: str) -> None:
     folder = printable(str(outcome.folder))
     if outcome.stopped:
         print(f"stopped after step {outcome.step:,} of {outcome.steps:,}: {outcome.stopped}; it can go on in {folder}")
-    if (outcome.folder / "config.json").exists():
-        print(f"trained: {folder}, for {use} --model {folder}")
+    print(f"trained: {folder}, for {use} --model {folder}")
 
 
 def _options(data: list[str] | None, fields: str | None, held_out: list[str] | None) -> "list[Change]":
@@ -122,17 +124,29 @@ def _options(data: list[str] | None, fields: str | None, held_out: list[str] | N
     return [Change("data", {name: value}, option) for name, option, value in said if value]
 
 
-def _settings(task: str, config: Path | None, options: "list[Change]", sets: list[str]) -> "Settings":
-    """The recipe, changed by the file, the options and each --set, in this order."""
+def _settings(
+    task: str, config: Path | None, options: "list[Change]", sets: list[str], pretrained: Path | None
+) -> "Settings":
+    """The recipe, no longer than a pretrained model reads, changed by the file, the options and each --set in turn."""
     from ..training.changes import changed, of_file, of_option
     from ..training.jobs import JOBS
     from ..training.recipes import TASKS
     from ..training.shape import settable
 
-    recipe = TASKS[task]()
+    recipe = _within(TASKS[task](), pretrained)
     from_file = of_file(config, task) if config is not None else []
     model = settable(JOBS[task].Model.Config)
     return changed(recipe, [*from_file, *options, *(of_option(text, recipe, model) for text in sets)], model)
+
+
+def _within(recipe: "Settings", pretrained: Path | None) -> "Settings":
+    """The recipe for texts as long as the pretrained model reads; what is wrong with that folder is said later."""
+    try:
+        told = json.loads((pretrained / "config.json").read_text()) if pretrained is not None else {}
+    except (OSError, ValueError):
+        return recipe
+    reads = told.get("reader", told).get("longest", recipe.data.longest)
+    return replace(recipe, data=replace(recipe.data, longest=min(recipe.data.longest, reads)))
 
 
 def _found_from_anywhere(settings: "Settings") -> "Settings":

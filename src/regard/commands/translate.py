@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..errors import OptionError
 from .app import app
 from .asking import Wanted, ask, loaded, one_line
 from .inputs import texts_of
@@ -47,6 +48,11 @@ def summarise(
 def _write(  # noqa: PLR0917
     texts: list[str] | None, file: Path | None, model: str, quick: bool, wanted: Wanted, example: str, **options: Any
 ) -> None:
+    if options["n_best"] > options["width"]:
+        raise OptionError(
+            f"--best is {options['n_best']} and --beam is {options['width']}; a beam finds at most as many texts as it "
+            f"is wide: give --beam {options['n_best']} too."
+        )
     given = wanted.texts(texts_of(texts, file, example=example))
     predictor = loaded(model, "regard.Translator")
     predictor = predictor.quick() if quick else predictor

@@ -5,7 +5,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_type_hints
+from types import UnionType
+from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -146,15 +147,27 @@ def _made(config: type, told: Any, path: Path) -> Any:
     types = get_type_hints(config)
     values = {name: _restored(types[name], value, path) for name, value in told.items()}
     try:
-        return config(**values)
+        made = config(**values)
     except (RegardError, TypeError) as error:
         raise FileError(f"{path} describes no model: {error}") from None
+    for name, value in values.items():
+        if not _fits(types[name], value):
+            raise FileError(f"{path} has {name} = {told[name]!r}, which is of the wrong kind; the file is damaged.")
+    return made
 
 
 def _restored(wanted: Any, value: Any, path: Path) -> Any:
     if isinstance(wanted, type) and is_dataclass(wanted):
         return _made(wanted, value, path)
     return tuple(value) if isinstance(value, list) else value
+
+
+def _fits(wanted: Any, value: Any) -> bool:
+    """Whether a value is of the type of its field; what is in a tuple is for the config to check."""
+    kinds = [get_origin(kind) or kind for kind in (get_args(wanted) if isinstance(wanted, UnionType) else (wanted,))]
+    if isinstance(value, bool):
+        return bool in kinds
+    return any(isinstance(value, (int, float) if kind is float else kind) for kind in kinds if isinstance(kind, type))
 
 
 def _require_weights(path: Path, found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], held: int) -> None:

@@ -19,7 +19,7 @@ from ..record import Record
 from ..record.watching import watch
 from ..text.bpe import Tokenizer
 from ..text.pieces import spelt
-from .reading import TOKENS, asked, by_length, labels, require_own
+from .reading import TOKENS, asked, by_length, drawing, labels, require_own
 
 __all__ = ["Generated", "Generation"]
 
@@ -61,7 +61,7 @@ class Generation:
         rows = [self._read(ids, require_count("longest", longest)) for ids in self.tokenizer.ids(prompts)]
         found: list[Generated | None] = [None] * len(rows)
         with asked(self.model) as device:
-            generator = None if seed is None else torch.Generator(device).manual_seed(seed)
+            generator = drawing(seed, device)
             for numbers in by_length([len(row.ids) + longest for row in rows], tokens=TOKENS):
                 batch = [rows[number] for number in numbers]
                 stepper = LanguageModelStepper(self.model)
@@ -84,7 +84,7 @@ class Generation:
         stepper, spelling = LanguageModelStepper(self.model), _Spelling(self.tokenizer, begins=not prompt)
         with asked(self.model) as device:
             state, start = stepper.begin([row.ids])
-            generator = None if seed is None else torch.Generator(device).manual_seed(seed)
+            generator = drawing(seed, device)
         steps = steps_of(stepper, state, start, self._limits([row]), sampling=sampling, generator=generator)
         while True:
             with asked(self.model):  # anew at each step: the caller may do with the model what it likes between them

@@ -13,7 +13,7 @@ from ..record.tokens import Tokens
 from ..text.bpe import Tokenizer
 from ..text.pieces import readable
 
-__all__ = ["asked", "by_length", "labels", "padded", "require_own", "require_texts"]
+__all__ = ["asked", "by_length", "drawing", "labels", "padded", "require_own", "require_texts"]
 
 TOKENS = 8192  # of a batch, padding and all
 
@@ -75,6 +75,15 @@ def asked(model: nn.Module) -> Iterator[torch.device]:
             yield next(model.parameters()).device
     finally:
         model.train(training)
+
+
+def drawing(seed: int | None, device: torch.device) -> torch.Generator | None:
+    """Where random numbers come from: the same ones for the same seed; None: others each time."""
+    if seed is None:
+        return None
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise OptionError(f"seed is {seed!r}; it must be a whole number from 0 up to, but not including, 2**63.")
+    return torch.Generator(device).manual_seed(seed)
 
 
 def labels(tokenizer: Tokenizer, ids: Sequence[int], segments: Sequence[int] | None = None) -> Tokens:

@@ -19,7 +19,7 @@ from ..record import Record
 from ..record.tokens import Tokens
 from ..record.watching import watch
 from ..text.bpe import Tokenizer
-from .reading import TOKENS, asked, by_length, labels, padded, require_own
+from .reading import TOKENS, asked, by_length, drawing, labels, padded, require_own
 
 __all__ = ["Alignment", "Alternative", "Translated", "Translation"]
 
@@ -107,7 +107,7 @@ class Translation:
         found = [Translated("", 0.0)] * len(rows)
         full, order = list(lengths), list(lengths.values())
         with asked(self.model) as device:
-            generator = None if seed is None else torch.Generator(device).manual_seed(seed)
+            generator = drawing(seed, device)
             for places in by_length(order, tokens=max(TOKENS // (2 * require_count("width", width)), 1)):
                 numbers = [full[place] for place in places]
                 search = _Search(width, n_best, penalty, sampling, generator, longest)
@@ -154,7 +154,9 @@ class Translation:
         source, last = self._source(self.tokenizer.ids([text])[0]), self.target_tokenizer.last
         if translation is not None:
             target = self.target_tokenizer.ids([translation])[0]
-            if len(target) >= self.model.config.longest:
+            if len(target) == self.model.config.longest:
+                return source, target  # stopped there: one that ends has its end mark among so many
+            if len(target) > self.model.config.longest:
                 raise OptionError(
                     f"the translation has {len(target)} tokens and {self.name} writes at most "
                     f"{self.model.config.longest - 1}; give a shorter one."

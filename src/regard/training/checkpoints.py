@@ -63,6 +63,7 @@ class Checkpoints:
                 sums = {path.name: _sum_of(path) for path in sorted(part.iterdir())}
                 content = json.dumps({**state, "step": step, "files": sums}, indent=1)
                 write_whole(part / STATE, (content.encode(),))
+                _synced(part)
                 if target.exists():
                     shutil.rmtree(target)
                 part.rename(target)
@@ -78,7 +79,7 @@ class Checkpoints:
             state = json.loads((path / STATE).read_bytes())
             files = dict(state["files"])
         except (OSError, ValueError, KeyError, TypeError):
-            raise self._damaged(path, f"its {STATE} cannot be read") from None
+            raise self.unreadable(step) from None
         if self.ranks.first:
             for name, known in files.items():
                 if not (path / name).is_file() or _sum_of(path / name) != known:
@@ -106,6 +107,10 @@ class Checkpoints:
         part = self.folder / PART.format(name)
         (self.folder / name).rename(part)
         shutil.rmtree(part)
+
+    def unreadable(self, step: int) -> FileError:
+        """The error for a step whose state is not what a run keeps."""
+        return self._damaged(self.folder / NAME.format(step), f"its {STATE} cannot be read")
 
     def _damaged(self, path: Path, why: str) -> FileError:
         others = [step for step in self.steps() if NAME.format(step) != path.name]

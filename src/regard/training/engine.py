@@ -48,7 +48,6 @@ class Engine:
         if self.shard == "fsdp":
             _sharded(self.whole, self.model, ranks)
         if compiled:
-            warnings.filterwarnings("ignore", message="Dynamo detected a call to a `functools.lru_cache`")
             self.whole.compile()
         self.outer: nn.Module = self.whole
         if ranks.count > 1 and self.shard == "none":
@@ -60,12 +59,8 @@ class Engine:
 
         last: of the parts that a step is gone through in; only then do the processes put their gradients together.
         """
-        self.outer.train()
-        if self.varied and self.compiled:  # one graph for all shapes, and not first one for the first of them
-            for tensor in tensors.values():
-                torch._dynamo.maybe_mark_dynamic(tensor, list(range(tensor.ndim)))
-        with self._together(last), self._half(), self._kernels():
-            sums = self.outer(tensors)
+        with self._together(last):
+            sums = self._forward(self.outer, tensors, training=True)
             # DDP and FSDP take the mean over the processes, and the sum is what belongs there.
             shares = [sums[name] * (self.ranks.count / max(count, 1)) for name, count in counts.items()]
             torch.stack(shares).sum().backward()
@@ -74,13 +69,20 @@ class Engine:
     @torch.no_grad()
     def measure(self, tensors: dict[str, Tensor]) -> Sums:
         """What is measured on a batch of held-out text."""
-        self.outer.eval()
-        with self._half(), self._kernels():
-            # Not through DDP, which has nothing to do here. FSDP hangs on the module itself.
-            sums: Sums = self.whole(tensors)
+        # Not through DDP, which has nothing to do here. FSDP hangs on the module itself.
+        sums = self._forward(self.whole, tensors, training=False)
         if self.shard == "fsdp":
             self.whole.reshard()  # type: ignore[operator]  # or the next forward would take these weights for its own
         return sums
+
+    def _forward(self, module: nn.Module, tensors: dict[str, Tensor], *, training: bool) -> Sums:
+        if module.training != training:
+            self.outer.train(training)
+        if self.varied and self.compiled:  # one graph for all shapes, and not first one for the first of them
+            for tensor in tensors.values():
+                torch._dynamo.maybe_mark_dynamic(tensor, list(range(tensor.ndim)))
+        with self._half(), self._kernels(), _unremarked():
+            return module(tensors)  # type: ignore[no-any-return]
 
     def _half(self) -> AbstractContextManager[Any]:
         if self.precision == "float32":
@@ -102,6 +104,14 @@ class Engine:
             return
         with self.outer.no_sync():
             yield
+
+
+@contextmanager
+def _unremarked() -> Iterator[None]:
+    """The compiler remarks upon a cache in array-api-compat that it does not look into, and need not."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Dynamo detected a call to a `functools.lru_cache`")
+        yield
 
 
 def _sharded(whole: nn.Module, model: nn.Module, ranks: Ranks) -> None:

@@ -1,5 +1,6 @@
 """How good a trained model is on text that it has not seen: it is asked, and its answers are compared."""
 
+import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -12,9 +13,9 @@ from ..predictions import Predictor, load
 from ..text.corpora import Corpus
 from ..text.store import TokenStore
 from .engine import Engine
-from .feeding import Feed, moved
+from .feeding import Feed
 from .jobs import JOBS
-from .loop import Numbers, measured
+from .measuring import measure as measure_all
 from .metrics import agreement, answers, bleu, chrf, perplexity, rouge
 from .ranks import Ranks
 from .reading import corpus_of
@@ -85,8 +86,8 @@ def _answers(predictor: Any, examples: Examples) -> Evaluation:
     def ask(some: list[dict[str, str]]) -> list[str]:
         return [one.text for one in predictor([(example["question"], example["context"]) for example in some])]
 
-    given, wanted = _asked(examples, ask, "answer")
-    found = answers(given, [[answer] for answer in wanted])
+    given, wanted = _asked(examples, ask, "answers")
+    found = answers(given, [json.loads(several) for several in wanted])
     return Evaluation("", len(given), {"exact match": found.exact, "F1": found.f1})
 
 
@@ -96,7 +97,9 @@ def _losses(task: str) -> Callable[[Predictor, Corpus], Evaluation]:
     def measure(predictor: Predictor, corpus: Corpus) -> Evaluation:
         recipe, config = TASKS[task](), predictor.model.config
         model = {"next_sentence": True} if getattr(config, "next_sentence", False) else {}
-        settings = replace(recipe, data=replace(recipe.data, longest=config.longest), model=model)
+        training = replace(recipe.training, tokens=max(recipe.training.tokens, config.longest))
+        data = replace(recipe.data, longest=config.longest)
+        settings = replace(recipe, data=data, model=model, training=training)
         job = JOBS[task](task, settings, predictor.tokenizer)
         ranks = Ranks(0, 1, next(predictor.model.parameters()).device)
         with tempfile.TemporaryDirectory() as folder:
@@ -105,22 +108,11 @@ def _losses(task: str) -> Callable[[Predictor, Corpus], Evaluation]:
                 longest=job.limits(), too_long="cut",
             )  # fmt: skip
             feed = Feed(job.source(store), job.task.collate, ranks, seed=settings.training.seed)
-            found = _means(Engine(predictor.model, job.task, ranks), feed)
-            return Evaluation("", len(store), {**found, "perplexity": perplexity(found["loss"], 1)})
+            found = measure_all(Engine(predictor.model, job.task, ranks), feed)
+            guessed = found.get("masked loss", found["loss"])  # not of whether one part follows another
+            return Evaluation("", len(store), {**found, "perplexity": perplexity(guessed)})
 
     return measure
-
-
-def _means(engine: Engine, feed: Feed) -> Numbers:
-    sums: dict[str, Any] = {}
-    counts: dict[str, float] = {}
-    for portion in feed.once():
-        for part in portion.parts:
-            for name, value in engine.measure(moved(part.tensors, engine.ranks.device)).items():
-                sums[name] = sums[name] + value if name in sums else value
-            for name, count in part.counts.items():
-                counts[name] = counts.get(name, 0.0) + count
-    return measured({name: float(value) for name, value in sums.items()}, counts)
 
 
 def _asked(

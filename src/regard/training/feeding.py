@@ -95,6 +95,8 @@ class Feed:
             place = behind
 
     def _portion(self, place: Place, behind: Place, numbers: np.ndarray, parts: int) -> Portion:
+        # No parts without a row in any process: they would be gone through for nothing.
+        parts = max(1, min(parts, -(-len(numbers) // self.ranks.count)))
         # Every so-many-th row: all parts are then of about the same length, since rows of a batch are.
         mine = [numbers[self.ranks.rank + part * self.ranks.count :: self.ranks.count * parts] for part in range(parts)]
         read = [self.source.read(share) if len(share) else [] for share in mine]

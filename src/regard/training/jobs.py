@@ -13,6 +13,7 @@ from ..model.language_model import LanguageModel
 from ..model.saved import Saved, kind_of
 from ..model.text_encoder import TextEncoder
 from ..model.translator import Translator
+from ..predictions.reading import require_own
 from ..text.batches import Bucketed, Source
 from ..text.bpe import Tokenizer
 from ..text.store import TokenStore
@@ -68,7 +69,9 @@ class Job:
             raise OptionError(
                 f"{pretrained} holds a {kind_of(pretrained)}; {self.name} goes on with a {self.Model.kind}."
             )
-        return self.Model.load(pretrained)
+        model = self.Model.load(pretrained)
+        require_own(str(pretrained), model.config.tokenizer, model.config.vocabulary, self.tokenizer)
+        return model
 
     def _given(self) -> Mapping[str, Any]:
         """What the config of the model takes from the data and the tokenizer."""
@@ -93,10 +96,21 @@ class Translating(Job):
             first=written.first,
             label_smoothing=training.label_smoothing,
             r_drop=training.r_drop,
+            longest=self.settings.data.longest,
         )
 
     def encoded(self, examples: Examples, told: Counter[str] | None = None) -> Encoded:
         return self.task.encode(examples, self.tokenizer, self.target)
+
+    def model(self, pretrained: Path | None) -> Saved:
+        model = super().model(pretrained)
+        vocabulary = model.config.target_vocabulary
+        if (vocabulary is None) != (self.target is None):
+            has = "one vocabulary for both texts" if vocabulary is None else "a vocabulary for each text"
+            raise OptionError(f"the model of {pretrained} has {has}; its folder must have as many tokenizers.")
+        if self.target is not None:
+            require_own(f"{pretrained}'s target", model.config.target_tokenizer, vocabulary, self.target)
+        return model
 
     def _given(self) -> Mapping[str, Any]:
         other = self.target
@@ -115,8 +129,9 @@ class Classifying(Job):
     def task(self) -> tasks.Classification:
         training = self.settings.training
         return tasks.Classification(
-            pad=self.tokenizer.pad, labels=self.labels, label_smoothing=training.label_smoothing, r_drop=training.r_drop
-        )
+            pad=self.tokenizer.pad, labels=self.labels, label_smoothing=training.label_smoothing,
+            r_drop=training.r_drop, longest=self.settings.data.longest,
+        )  # fmt: skip
 
     def model(self, pretrained: Path | None) -> Saved:
         if pretrained is None:
@@ -138,7 +153,8 @@ class Continuing(Job):
     @property
     def task(self) -> tasks.LanguageModelling:
         return tasks.LanguageModelling(
-            pad=self.tokenizer.pad, label_smoothing=self.settings.training.label_smoothing
+            pad=self.tokenizer.pad, label_smoothing=self.settings.training.label_smoothing,
+            longest=self.settings.data.longest,
         )  # fmt: skip
 
     def limits(self) -> dict[str, int]:
@@ -159,7 +175,7 @@ class Unmasking(Continuing):
         return tasks.MaskedModelling(
             pad=self.tokenizer.pad, first=self.tokenizer.first, last=self.tokenizer.last, mask=self.tokenizer.mask,
             vocabulary=self.tokenizer.size, share=self.settings.training.masked_share,
-            next_sentence=self._next_sentence,
+            next_sentence=self._next_sentence, longest=self.settings.data.longest,
         )  # fmt: skip
 
     def source(self, store: TokenStore) -> Source:

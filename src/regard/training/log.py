@@ -38,12 +38,14 @@ class Log:
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a log. The last may be torn, where a machine went down; it is left out."""
+    """The lines of a log. The last may be torn, where a machine went down; what is no line is left out."""
     if not path.exists():
         return
     with path.open("rb") as file:  # a torn line need not be text
         for line in file:
             try:
-                yield json.loads(line)
+                entry = json.loads(line)
             except ValueError:
                 return
+            if isinstance(entry, dict) and isinstance(entry.get("step"), int) and "kind" in entry:
+                yield entry

@@ -16,13 +16,14 @@ from .checkpoints import Checkpoints
 from .engine import Engine
 from .feeding import Feed, Portion, moved
 from .log import Log
+from .measuring import Numbers, measure
 from .optimiser import Optimiser, put
 from .progress import Progress
 from .schedule import rate
 from .settings import TrainingSettings
 from .signals import noted
 
-Numbers = dict[str, float]
+ASKED = "it was asked to"  # by a signal
 
 
 class Reporter(Protocol):
@@ -102,12 +103,8 @@ class Loop:
             tensors = moved(part.tensors, self.ranks.device)
             last = place == len(portion.parts) - 1
             found = self.engine.backward(tensors, dict(zip(names, counts, strict=True)), last=last)
-            sums.append(torch.stack([found[name].double() if _wide(found[name]) else found[name] for name in names]))
-        highest = settings.learning_rate
-        now = highest * rate(
-            done, schedule=settings.schedule, warmup=settings.warmup, steps=self.steps, final_share=settings.final_share
-        )
-        self.pending.norms.append(self.optimiser.step(done, now, settings.clip))
+            sums.append(torch.stack([found[name] for name in names]))
+        self.pending.norms.append(self.optimiser.step(done, self._rate(done), settings.clip))
         self.pending.sums.append(torch.stack(sums).sum(0))
         self.pending.counts.append(counts)
         self.pending.numbers.append(portion.numbers)
@@ -121,10 +118,15 @@ class Loop:
         final = step >= self.steps or bool(stop)
         looks = step % settings.evaluate_every == 0 or step >= self.steps
         saves = step % settings.save_every == 0 or looks or final
-        if step % settings.log_every == 0 or saves:
+        says = step % settings.log_every == 0 or step >= self.steps
+        if says or saves:
             self._flush()
+        if says:
+            self._say()
         if looks:
             self._evaluate()
+        elif stop and self.progress.best is None:  # so that there is a model; the run itself knows nothing of it
+            self.keep_best(self.optimiser.averaged(), self.evaluate(), self.progress)
         if saves:
             self._save()
         self.stopped = stop if step < self.steps else ""
@@ -143,44 +145,44 @@ class Loop:
         """Why to stop, if any process was asked to; all stop at the same step."""
         late = self.minutes is not None and seconds > 60 * self.minutes
         asked, over = self.ranks.sum([float(bool(signalled)), float(late)])
-        return "it was asked to" if asked else f"{self.minutes:g} minutes are over" if over else ""
+        return ASKED if asked else f"{self.minutes:g} minutes are over" if over else ""
 
     def _flush(self) -> None:
-        """The losses of the last steps, looked at: told, and stopped at where they are no numbers."""
+        """The losses of the last steps, looked at, and stopped at where they are no numbers."""
         pending, self.pending = self.pending, _Pending()
         if not pending.sums:
             return
-        flat = torch.cat([torch.stack(pending.sums).flatten().double(), torch.stack(pending.norms).double()]).tolist()
+        flat = torch.cat([torch.stack(pending.sums).flatten(), torch.stack(pending.norms)]).cpu().double().tolist()
         width = len(pending.counts[0])
-        sums = self.ranks.sum(flat[: width * len(pending.sums)])
-        norms = flat[width * len(pending.sums) :]
-        losses = []
+        sums, norms = self.ranks.sum(flat[: width * len(pending.sums)]), flat[width * len(pending.sums) :]
         first = self.progress.step - len(pending.sums) + 1
-        watch = self.progress.watch
+        watch, unsaid = self.progress.watch, list(self.progress.unsaid)
         for i, (counts, norm, numbers) in enumerate(zip(pending.counts, norms, pending.numbers, strict=True)):
             loss = sum(sums[i * width + j] / max(count, 1) for j, count in enumerate(counts))
             watch = watch.after(first + i, loss, norm, numbers)
-            losses.append(loss)
-        self.progress = replace(self.progress, watch=watch)
-        self._write_entry(sum(losses) / len(losses), norms[-1])
+            unsaid.append(loss)
+        self.progress = replace(self.progress, watch=watch, unsaid=tuple(unsaid), norm=norms[-1])
 
-    def _write_entry(self, loss: float, norm: float) -> None:
-        step, settings = self.progress.step, self.settings
-        now, tokens = time.perf_counter(), self.progress.tokens
+    def _say(self) -> None:
+        """A line in the log: the mean loss since the last one."""
+        progress, now = self.progress, time.perf_counter()
         since, before = self._marked
-        share = rate(
-            step - 1, schedule=settings.schedule, warmup=settings.warmup, steps=self.steps,
-            final_share=settings.final_share,
-        )  # fmt: skip
         entry = {
-            "step": step, "epoch": self.progress.place.epoch, "loss": loss, "norm": norm,
-            "learning_rate": settings.learning_rate * share, "tokens": tokens,
+            "step": progress.step, "epoch": progress.place.epoch, "loss": sum(progress.unsaid) / len(progress.unsaid),
+            "norm": progress.norm, "learning_rate": self._rate(progress.step - 1), "tokens": progress.tokens,
+            "tokens_per_second": (progress.tokens - before) / max(now - since, 1e-9), "seconds": progress.seconds,
         }  # fmt: skip
-        speed = {"tokens_per_second": (tokens - before) / max(now - since, 1e-9), "seconds": self.progress.seconds}
-        self._marked = (now, tokens)
+        self._marked, self.progress = (now, progress.tokens), replace(progress, unsaid=())
         if self.ranks.first:
-            self.log.add({"kind": "step", **entry, **speed})
-        self._tell("step", {**entry, **speed})
+            self.log.add({"kind": "step", **entry})
+        self._tell("step", entry)
+
+    def _rate(self, step: int) -> float:
+        """The learning rate of a step, counted from 0."""
+        settings = self.settings
+        return settings.learning_rate * rate(
+            step, schedule=settings.schedule, warmup=settings.warmup, steps=self.steps, final_share=settings.final_share
+        )
 
     def _evaluate(self) -> None:
         """A look at the held-out text; the best weights so far are kept as the model."""
@@ -204,19 +206,9 @@ class Loop:
         self._marked = (time.perf_counter(), self.progress.tokens)
 
     def evaluate(self) -> Numbers:
-        """The mean of everything that the task measures, over the whole held-out text, with the weights to use."""
-        sums: dict[str, Tensor] = {}
-        counts: dict[str, float] = {}
+        """What the task measures, over the whole held-out text, with the weights to use."""
         with self._averaged():
-            for portion in self.held_out.once():
-                for part in portion.parts:
-                    for name, value in self.engine.measure(moved(part.tensors, self.ranks.device)).items():
-                        sums[name] = sums[name] + value if name in sums else value
-                    for name, count in part.counts.items():
-                        counts[name] = counts.get(name, 0.0) + count
-        names, kinds = sorted(sums), sorted(counts)
-        total = self.ranks.sum([*(float(sums[name]) for name in names), *(counts[kind] for kind in kinds)])
-        return measured(dict(zip(names, total, strict=False)), dict(zip(kinds, total[len(names) :], strict=True)))
+            return measure(self.engine, self.held_out)
 
     @contextmanager
     def _averaged(self) -> Iterator[None]:
@@ -243,9 +235,15 @@ class Loop:
         steps = self.checkpoints.steps()
         if steps:
             state = self.checkpoints.state(steps[-1])
-            _require_same(state["identity"], self.identity, self.checkpoints)
+            try:
+                identity, progress = dict(state["identity"]), Progress.of(state["progress"])
+            except (KeyError, TypeError, ValueError):
+                raise self.checkpoints.unreadable(steps[-1]) from None
+            if progress.step != steps[-1]:
+                raise self.checkpoints.unreadable(steps[-1])
+            _require_same(identity, self.identity, self.checkpoints)
             self.checkpoints.read(steps[-1], self.optimiser.tensors())
-            self.progress = Progress.of(state["progress"])
+            self.progress = progress
             self.optimiser.restored(self.progress.step)
         if self.ranks.first:
             self.log.begin(self.progress.step)
@@ -257,27 +255,9 @@ class Loop:
                 getattr(reporter, what)(entry)
 
 
-def measured(sums: Mapping[str, float], counts: Mapping[str, float]) -> Numbers:
-    """Sums of a task, such as "tokens/loss" over "tokens", as what a reader of them wants: loss and accuracy.
-
-    Where several kinds of targets are counted, losses are added up, as they are in training, and each kind has an
-    accuracy of its own.
-    """
-    means = {name: total / max(counts[name.partition("/")[0]], 1) for name, total in sums.items()}
-    found = {"loss": sum(mean for name, mean in means.items() if name.endswith("/loss"))}
-    for kind in counts:
-        name = "accuracy" if len(counts) == 1 else f"{kind} accuracy"
-        found[name] = means[f"{kind}/right"]
-    return found
-
-
 def seed_of(*numbers: int) -> int:
     """One seed out of several numbers, such that neighbours have nothing in common."""
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)
-
-
-def _wide(tensor: Tensor) -> bool:
-    return tensor.device.type != "mps"  # Apple's GPUs have no float64
 
 
 def _require_same(theirs: Mapping[str, Any], ours: Mapping[str, Any], checkpoints: Checkpoints) -> None:

@@ -96,6 +96,8 @@ def _with_slope(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tens
     wide = _wide(logits)
     kept = (targets != IGNORED)[:, None]
     log_sum = wide.logsumexp(-1, keepdim=True)
+    if not torch.compiler.is_compiling():
+        return _scattered(wide, log_sum, targets, kept, smoothing, logits.dtype)
     # Compared and not scattered: torch.compile then writes the gradient in one pass.
     is_target = torch.arange(wide.shape[-1], device=wide.device) == targets[:, None]
     smooth = smoothing * wide.mean(-1, keepdim=True) if smoothing else 0
@@ -104,6 +106,21 @@ def _with_slope(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tens
     wanted = is_target.to(wide.dtype) * (1 - smoothing) + smoothing / wide.shape[-1]
     slope = torch.where(kept, (wide - log_sum).exp() - wanted, 0)
     return loss, slope.to(logits.dtype)
+
+
+def _scattered(  # noqa: PLR0917
+    wide: Tensor, log_sum: Tensor, targets: Tensor, kept: Tensor, smoothing: float, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """The same by few passes over the logits, each of which is one call where nothing is compiled."""
+    place = targets.clamp(min=0)[:, None]
+    of_target = wide.gather(-1, place)
+    smooth = smoothing * wide.mean(-1, keepdim=True) if smoothing else 0
+    loss = torch.where(kept, log_sum - (1 - smoothing) * of_target - smooth, 0).sum()
+    slope = (wide - log_sum).exp_()
+    if smoothing:
+        slope -= smoothing / wide.shape[-1]
+    slope.scatter_add_(1, place, torch.full_like(of_target, smoothing - 1)).masked_fill_(~kept, 0)
+    return loss, slope.to(dtype)
 
 
 def r_drop(first: Tensor, second: Tensor, targets: Tensor, alpha: float) -> Tensor:

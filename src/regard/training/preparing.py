@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..errors import FileError, OptionError
 from ..model.kinds import load
 from ..replacing import write_whole
@@ -45,9 +47,10 @@ def prepare(task: str, settings: Settings, out: Path, *, pretrained: Path | None
     """
     folder = out / FOLDER
     origin = _origin(task, settings, pretrained)
-    if _told(folder).get("origin") == origin:
+    there = _told(folder).get("origin")
+    if there == origin:
         return found(task, settings, out)
-    if begun:
+    if begun and there is not None:  # where nothing is left of the text it is read anew, and the checkpoint compares
         raise FileError(
             f"{out} has a run that was begun with other text, another tokenizer or another seed, or whose files have "
             "changed since. Go on with those it was begun with, give another folder with --out, or begin anew with "
@@ -59,13 +62,14 @@ def prepare(task: str, settings: Settings, out: Path, *, pretrained: Path | None
     folder.mkdir(parents=True)
     kind = JOBS[task]
     learned, held = read(settings.data, kind.fields, settings.training.seed)
+    _require_parts(learned, held, settings)
     tokenizer, target = _tokenizers(kind, learned, settings, pretrained, say)
     tokenizer.save(folder)
     if target is not None:
         target.save(folder, TARGET)
     labels = labels_of(learned) if "label" in kind.fields else ()
     job = kind(task, settings, tokenizer, target, labels)
-    _require_held_out(held, settings)
+    _require_model(job, pretrained)
     for name, corpus in ((LEARNED, learned), (HELD, held)):
         _build(job, corpus, folder / name, say)
     write_whole(folder / FILE, (json.dumps({"origin": origin, "labels": labels}).encode(),))
@@ -77,7 +81,7 @@ def found(task: str, settings: Settings, out: Path) -> Prepared:
     folder = out / FOLDER
     told = _told(folder)
     target = Tokenizer.load(folder, TARGET) if (folder / TARGET).exists() else None
-    job = JOBS[task](task, settings, Tokenizer.load(folder), target, tuple(told["labels"]))
+    job = JOBS[task](task, settings, Tokenizer.load(folder), target, told["labels"])
     learned, held = (TokenStore.open(folder / name) for name in (LEARNED, HELD))
     return Prepared(job, learned, held, told["origin"])
 
@@ -131,13 +135,28 @@ def _require_room(pretrained: Path, settings: Settings) -> None:
         )
 
 
-def _require_held_out(held: Corpus, settings: Settings) -> None:
-    """Text to measure by, before hours are spent on the other."""
-    if next(iter(held), None) is None:
-        raise OptionError(
-            f"held_out is {settings.data.held_out}, and so none of the examples is held out to measure by; raise the "
-            "share, or give files of their own."
-        )
+def _require_parts(learned: Corpus, held: Corpus, settings: Settings) -> None:
+    """Text to learn from and text to measure by, before hours are spent on one of them."""
+    for corpus, says in (
+        (held, "none of the examples is held out to measure by; raise the share"),
+        (learned, "all of the examples are held out, and none is left to learn from; lower the share"),
+    ):
+        if next(iter(corpus), None) is None:
+            bad = corpus.skipped
+            malformed = f" {bad.count:,} malformed ones were left out; the first: {bad.first[0]}." if bad.count else ""
+            raise OptionError(
+                f"held_out is {settings.data.held_out}, and so {says}, or give files of their own. Which examples are "
+                f"held out goes by their text, so equal ones are on the same side.{malformed}"
+            )
+
+
+def _require_model(job: Job, pretrained: Path | None) -> None:
+    """A model that can be made, before hours are spent on its text."""
+    if pretrained is not None:
+        job.model(pretrained)
+        return
+    with torch.device("meta"):  # its shape alone, without its memory
+        job.model(None)
 
 
 def _build(job: Job, corpus: Corpus, folder: Path, say: Say) -> None:
@@ -170,6 +189,7 @@ def _origin(task: str, settings: Settings, pretrained: Path | None) -> str:
 
 def _told(folder: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads((folder / FILE).read_bytes()))
-    except (OSError, ValueError):
+        told = json.loads((folder / FILE).read_bytes())
+        return {"origin": str(told["origin"]), "labels": tuple(map(str, told["labels"]))}
+    except (OSError, ValueError, TypeError, KeyError):
         return {}

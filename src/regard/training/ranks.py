@@ -1,5 +1,6 @@
 """The processes of a run: one by itself, or those that torchrun started, on one machine or on several."""
 
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,12 @@ class Ranks:
         total = torch.tensor(numbers, dtype=torch.float64)
         distributed.all_reduce(total)
         return total.tolist()
+
+    def require_alike(self, told: str) -> None:
+        """What is told must be the same on all processes, which otherwise would learn one thing each."""
+        number = float(int.from_bytes(hashlib.sha256(told.encode()).digest()[:5]))  # whole, and so is the sum of many
+        if self.sum([number]) != [number * self.count]:
+            raise OptionError("the processes were started with different settings; start all with the same command.")
 
     def wait(self) -> None:
         """Until all have come here."""

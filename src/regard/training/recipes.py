@@ -1,6 +1,7 @@
 """Good settings to begin with, a function for each task: a small model that learns on a laptop."""
 
 # A recipe is called with what is to be other: translation(width=512, data={"paths": ["train.tsv"]}).
+# The warm-up and the looks at held-out text are shares of the run, for an epoch may have 30 steps or 30,000.
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +19,7 @@ def translation(**changes: Any) -> Settings:
             # A deep encoder runs once for a sentence, a decoder once for every token: put the layers into the former.
             model={"width": 256, "heads": 4, "depth": 6, "decoder_depth": 2, "hidden": 1024, "dropout": 0.1},
             training=TrainingSettings(
-                epochs=20, tokens=4096, learning_rate=1e-3, schedule="inverse-sqrt", warmup=1000,
+                epochs=20, tokens=4096, learning_rate=1e-3, schedule="inverse-sqrt", warmup=0.1, evaluate_every=0.05,
                 label_smoothing=0.1,  # there are many right translations, and the data has one of them
                 ema=0.999,  # the mean of late weights translates better than the last ones
             ),
@@ -35,8 +36,8 @@ def summarisation(**changes: Any) -> Settings:
             tokenizer=TokenizerSettings(size=8000),
             model={"width": 256, "heads": 4, "depth": 4, "decoder_depth": 2, "hidden": 1024, "dropout": 0.1},
             training=TrainingSettings(
-                epochs=10, tokens=8192, learning_rate=7e-4, schedule="inverse-sqrt", warmup=1000, label_smoothing=0.1,
-                ema=0.999,
+                epochs=10, tokens=8192, learning_rate=7e-4, schedule="inverse-sqrt", warmup=0.1, evaluate_every=0.05,
+                label_smoothing=0.1, ema=0.999,
             ),
         ),
         changes,
@@ -52,8 +53,8 @@ def classification(**changes: Any) -> Settings:
             # Few examples, so few weights and much dropout.
             model={"width": 128, "heads": 4, "depth": 2, "hidden": 256, "dropout": 0.3, "pooling": "mean"},
             training=TrainingSettings(
-                epochs=10, tokens=4096, learning_rate=5e-4, warmup=100, weight_decay=0.05, evaluate_every=200,
-                patience=5,  # it begins to learn by heart long before it is through
+                epochs=10, tokens=4096, learning_rate=5e-4, warmup=0.1, weight_decay=0.05, evaluate_every=0.05,
+                patience=8,  # of twenty; it begins to learn by heart long before it is through
             ),
         ),
         changes,
@@ -68,11 +69,12 @@ def language_model(**changes: Any) -> Settings:
             tokenizer=TokenizerSettings(size=8000),
             model={"width": 256, "heads": 4, "depth": 6, "hidden": 768, "dropout": 0.1},
             training=TrainingSettings(
-                epochs=5, tokens=8192, learning_rate=1e-3, warmup=200, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1
+                epochs=5, tokens=8192, learning_rate=1e-3, warmup=0.05, evaluate_every=0.05, betas=(0.9, 0.95),
+                eps=1e-8, weight_decay=0.1,
             ),
         ),
         changes,
-    )
+    )  # fmt: skip
 
 
 def masked_language_model(**changes: Any) -> Settings:
@@ -84,11 +86,12 @@ def masked_language_model(**changes: Any) -> Settings:
             model={"width": 256, "heads": 8, "depth": 6, "hidden": 512, "dropout": 0.1},
             # Only one place in seven is guessed at, so it takes more passes than a language model.
             training=TrainingSettings(
-                epochs=20, tokens=8192, learning_rate=1e-3, warmup=500, eps=1e-8, weight_decay=0.01
+                epochs=20, tokens=8192, learning_rate=1e-3, warmup=0.05, evaluate_every=0.05, eps=1e-8,
+                weight_decay=0.01,
             ),
         ),
         changes,
-    )
+    )  # fmt: skip
 
 
 def question_answering(**changes: Any) -> Settings:
@@ -99,7 +102,7 @@ def question_answering(**changes: Any) -> Settings:
             tokenizer=TokenizerSettings(size=8000),
             model={"width": 256, "heads": 8, "depth": 6, "hidden": 512, "dropout": 0.1},
             training=TrainingSettings(
-                epochs=5, tokens=8192, learning_rate=3e-4, warmup=200, eps=1e-8, evaluate_every=200, patience=5
+                epochs=5, tokens=8192, learning_rate=3e-4, warmup=0.1, eps=1e-8, evaluate_every=0.05, patience=8
             ),
         ),
         changes,

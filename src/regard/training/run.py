@@ -1,7 +1,10 @@
 """A whole training: text and settings in, a folder with the trained model out."""
 
+import fcntl
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,17 +12,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..model.saved import Saved
+from ..errors import FileError
+from ..model.saved import CONFIG, Saved
 from . import card
 from .checkpoints import Checkpoints
 from .engine import Engine
 from .feeding import Feed
 from .log import FILE as LOG
 from .log import Log, read
-from .loop import Loop, Numbers, Reporter, seed_of
+from .loop import ASKED, Loop, Reporter, seed_of
+from .measuring import Numbers
 from .preparing import TARGET, Prepared, found, prepare
 from .progress import Progress
 from .ranks import Ranks, joined
+from .settings import FILE as RUN
 from .settings import Settings
 from .tensorboard import TensorBoard
 
@@ -43,6 +49,11 @@ class Outcome:
     stopped: str  # why it ended before the last step; "" where it did not
     seconds: float
 
+    @property
+    def signalled(self) -> bool:
+        """Whether it was Ctrl-C, or a polite kill."""
+        return self.stopped == ASKED
+
 
 def train(
     task: str, settings: Settings, out: Path, *, pretrained: Path | None = None, fresh: bool = False,
@@ -55,12 +66,43 @@ def train(
     """
     if settings.training.tensorboard:
         reporters = [*reporters, TensorBoard(out)]
-    with joined(settings.training.device) as ranks:
+    with joined(settings.training.device) as ranks, _alone_in(out, ranks):
         checkpoints = Checkpoints(out / "checkpoints", ranks, settings.training.keep)
         if fresh:
             checkpoints.clear()
         prepared = _prepared(task, settings, out, pretrained, ranks, checkpoints, reporters)
         return _trained(prepared, out, pretrained, ranks, checkpoints, reporters, minutes)
+
+
+@contextmanager
+def _alone_in(out: Path, ranks: Ranks) -> Iterator[None]:
+    """The folder, made if need be, without a model of somebody else's and without another process that trains there.
+
+    The lock goes with the process, however it ends.
+    """
+    if not ranks.first:
+        yield
+        return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        directory = os.open(out, os.O_RDONLY)
+    except OSError as error:
+        why = "it is a file" if out.is_file() else error.strerror
+        raise FileError(f"cannot make the folder {out}: {why}; give another with --out.") from None
+    try:
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FileError(f"another process is training in {out}; wait for it, or give another folder.") from None
+        except OSError:
+            pass  # a file system without locks
+        if (out / CONFIG).exists() and not (out / RUN).exists():
+            raise FileError(f"{out} has a model that was not trained there, and would be lost; give another folder.")
+        for left in out.glob(".regard-*.part"):  # by a process that was killed while it wrote
+            left.unlink(missing_ok=True)
+        yield
+    finally:
+        os.close(directory)
 
 
 def _prepared(  # noqa: PLR0917
@@ -69,7 +111,6 @@ def _prepared(  # noqa: PLR0917
 ) -> Prepared:  # fmt: skip
     """By the first process, for all."""
     if ranks.first:
-        out.mkdir(parents=True, exist_ok=True)
 
         def say(text: str) -> None:
             for reporter in reporters:
@@ -85,6 +126,7 @@ def _trained(  # noqa: PLR0917
     reporters: Sequence[Reporter], minutes: float | None,
 ) -> Outcome:  # fmt: skip
     job, training = prepared.job, prepared.job.settings.training
+    ranks.require_alike(job.settings.as_toml(job.name))
     torch.manual_seed(seed_of(training.seed))
     model = job.model(pretrained)
     engine = Engine(
@@ -103,8 +145,8 @@ def _trained(  # noqa: PLR0917
         _keep(out, prepared, model, weights, numbers, progress, ranks)
 
     loop = Loop(
-        engine, feed, Feed(held, job.task.collate, ranks, seed=training.seed), training, steps, goal=job.goal,
-        checkpoints=checkpoints, log=Log(out), identity=_identity(prepared, model), keep_best=keep,
+        engine, feed, Feed(held, job.task.collate, ranks, seed=training.seed), training.counted(steps), steps,
+        goal=job.goal, checkpoints=checkpoints, log=Log(out), identity=_identity(prepared, model), keep_best=keep,
         reporters=reporters, minutes=minutes,
     )  # fmt: skip
     loop.resume()
@@ -132,7 +174,7 @@ def _keep(  # noqa: PLR0917
 
 def _best(out: Path) -> Numbers:
     """What held-out text said of the weights that are kept, by an earlier stretch of the run."""
-    lines = [line for line in read(out / LOG) if line["kind"] == "held-out" and line["best"]]
+    lines = [line for line in read(out / LOG) if line["kind"] == "held-out" and line.get("best")]
     return {name: value for name, value in lines[-1].items() if name not in ENTRY} if lines else {}
 
 

@@ -7,7 +7,7 @@ from ..errors import OptionError
 SCHEDULES = ("cosine", "inverse-sqrt", "constant")
 
 
-def rate(step: int, *, schedule: str, warmup: int, steps: int, final_share: float) -> float:
+def rate(step: int, *, schedule: str, warmup: float, steps: int, final_share: float) -> float:
     """What the highest rate is multiplied by in step `step`, counted from 0.
 
     It rises evenly over `warmup` steps. Then "cosine" falls to `final_share` at the last of `steps`; "inverse-sqrt"

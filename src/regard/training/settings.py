@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -71,6 +71,7 @@ class TokenizerSettings(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._counts("size", least=260)  # every byte, and four special pieces
+        self._require("size", self.size <= 2**24, f"at most {2**24:,}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,7 @@ class TrainingSettings(Checked):
     accumulate: int = 1  # the parts that a step is gone through in, one behind the other
     learning_rate: float = 1e-3  # the highest
     schedule: Literal["cosine", "inverse-sqrt", "constant"] = "cosine"
-    warmup: int = 100  # steps
+    warmup: int | float = 100  # steps; below 1: a share of them all
     final_share: float = 0.1  # of the learning rate at the end of the cosine
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
@@ -96,7 +97,7 @@ class TrainingSettings(Checked):
     precision: Literal["float32", "bfloat16"] = "float32"
     compile: bool = False
     seed: int = 0
-    evaluate_every: int = 500  # steps
+    evaluate_every: int | float = 500  # steps; below 1: a share of them all
     save_every: int = 500
     log_every: int = 10
     keep: int = 2  # checkpoints, besides the best
@@ -113,8 +114,10 @@ class TrainingSettings(Checked):
             self._counts("steps", least=1)
         if self.epochs is not None:
             self._require("epochs", 0 < self.epochs < math.inf, "a number above 0")
-        self._counts("tokens", "accumulate", "evaluate_every", "save_every", "log_every", "keep", least=1)
-        self._counts("warmup", "seed", "patience", least=0)
+        self._counts("tokens", "accumulate", "save_every", "log_every", "keep", least=1)
+        self._counts("seed", "patience", least=0)
+        self._steps("warmup", least=0)
+        self._steps("evaluate_every", least=1)
         for name in ("learning_rate", "eps"):
             self._require(name, 0 < getattr(self, name) < math.inf, "a number above 0")
         for name in ("weight_decay", "clip", "r_drop"):
@@ -124,6 +127,21 @@ class TrainingSettings(Checked):
         self._require("betas", all(0 <= beta < 1 for beta in self.betas), "two numbers from 0 up to, but not, 1")
         # It falls as √(warmup / step), so that without a warm-up it would be 0 from the beginning.
         self._require("warmup", self.schedule != "inverse-sqrt" or self.warmup > 0, "1 or more with inverse-sqrt")
+
+    def _steps(self, name: str, *, least: int) -> None:
+        value = getattr(self, name)
+        if isinstance(value, float):
+            self._require(name, 0 < value < 1, "a whole number of steps, or a share of all steps between 0 and 1")
+        else:
+            self._counts(name, least=least)
+
+    def counted(self, steps: int) -> "TrainingSettings":
+        """The same for a run of so many steps: what is a share of them is a number of them."""
+
+        def of(value: int | float) -> int:
+            return value if isinstance(value, int) else max(1, round(value * steps))
+
+        return replace(self, warmup=of(self.warmup), evaluate_every=of(self.evaluate_every))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,7 +35,7 @@ def told(wanted: Any) -> str:
     if origin in (Union, UnionType):
         return " or ".join(told(one) for one in inner if one is not type(None))
     if origin is Literal:
-        return f"one of {', '.join(map(str, inner))}"
+        return f"one of {', '.join(str(one) for one in inner if one != '')}"
     if origin is tuple:
         return (
             f"a list, each {told(inner[0])}" if inner[-1] is ... else f"a list of {len(inner)}, each {told(inner[0])}"

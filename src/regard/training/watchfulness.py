@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import NotANumber
 
 SHOWN = 8  # numbers of examples that are told
-MEMORY = 0.95  # of the running mean, some 20 steps
+MEMORY = 0.99  # of the running mean, some 100 steps: over 20 the noise of small batches passes for divergence
 EARLY = 50  # steps that may do as they like
 RISE = 1.5  # the running mean may be so many times its lowest,
 NATS = 1.0  # and so much above it
@@ -35,13 +35,14 @@ class Watch:
                 "rate, raise the warm-up or clip the gradients, and go on from the last checkpoint. If it is this "
                 "batch alone, look at its examples."
             )
-        mean = loss if self.mean is None else MEMORY * self.mean + (1 - MEMORY) * loss
+        kept = 0.0 if self.mean is None else min(MEMORY, (step - 1) / step)  # a plain mean at first
+        mean = kept * (self.mean or 0.0) + (1 - kept) * loss
         if step > EARLY and mean > RISE * self.lowest and mean > self.lowest + NATS:
             raise Diverged(
                 f"step {step}: the loss diverges. Its running mean is {mean:.3f} and was {self.lowest:.3f}; the batch "
                 f"was that of {told(numbers)}. Lower the learning rate, or raise the warm-up."
             )
-        return Watch(mean, min(self.lowest, mean))
+        return Watch(mean, min(self.lowest, mean) if step >= EARLY else math.inf)
 
 
 def told(numbers: Sequence[int] | np.ndarray) -> str:

@@ -1,7 +1,8 @@
 """The losses of a training over its steps, drawn in a terminal: dots of braille, or plain letters where it has none."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 from rich.text import Text
 
@@ -59,9 +60,9 @@ def drawn(trained: Sequence[Point], held_out: Sequence[Point], *, width: int, he
     for row in range(height):
         number = scale[0] if row == 0 else scale[1] if row == height - 1 else ""
         drawing = Text(f"{number:>{margin - 1}} {edge}", style="dim")
-        for column in range(columns):
-            marked = (column, row) in marks
-            drawing.append(mark if marked else dots[row][column], style=HELD_OUT if marked else TRAINED)
+        cells = [((column, row) in marks, dots[row][column]) for column in range(columns)]
+        for marked, run in groupby(cells, key=itemgetter(0)):
+            drawing.append("".join(mark if marked else sign for _, sign in run), HELD_OUT if marked else TRAINED)
         lines.append(drawing)
     return [*lines, _steps(first, last, margin, columns), _legend(margin, mark, bool(held_out), unicode)]
 

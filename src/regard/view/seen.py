@@ -130,8 +130,13 @@ def in_bytes(record: "Record") -> bool:
     return any(text.startswith("⟨") and len(text) > 1 for text in texts)
 
 
-def render(record: "Record", choice: Choice, *, model: str, wrote: str | None = None) -> Group:
-    """Whose attention it is, and the chosen head: a shaded table and bars while it is short, then the highest keys."""
+def render(
+    record: "Record", choice: Choice, *, model: str, wrote: str | None = None, hint: str | None = None
+) -> Group:  # fmt: skip
+    """Whose attention it is, and the chosen head: a shaded table and bars while it is short, then the highest keys.
+
+    hint: how to see more; the options of `regard see` unless said.
+    """
     rows, cols = choice.rows.labels, choice.cols.labels
     parts: list[Any] = [Text.assemble((printable(model), STRONG), f"   {_counts(record)}")]
     if wrote is not None:
@@ -148,7 +153,7 @@ def render(record: "Record", choice: Choice, *, model: str, wrote: str | None = 
         parts += ["", Text(f"{WRITTEN} before a token: the model wrote it", FAINT)]
     if any("⟨" in label for label in rows):
         parts += ["", Text("⟨e6⟩ is a byte of a character; --words puts them together", FAINT)]
-    return Group(*parts, "", _hints(record))
+    return Group(*parts, "", _hints(record) if hint is None else Text(hint, FAINT))
 
 
 def as_json(record: "Record", choice: Choice | None, *, model: str, wrote: str | None = None) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """A training as it goes, on standard error: a bar, a line for each look at held-out text, the curve at the end."""
 
 import math
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -13,13 +14,15 @@ from .loss_curve import Series, drawn
 
 HEIGHT = 12  # rows of the curve
 WIDEST = 100  # cells of it
+QUIET = 30  # seconds without a line, after which one says how far it is where there is no bar
 UNNAMED = {"step", "epoch", "best", "loss"}  # of an evaluation; all else is told by its own name
 
 
 class TrainingView:
-    """Told how a training goes, it tells those who watch. Without a terminal there is no bar and no curve."""
+    """Told how a training goes, it tells those who watch. Without a terminal there are lines, no bar and no curve."""
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, console: Console | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._spoke, self._steps = clock, clock(), ""
         self.console = console or Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._trained, self._held_out = Series(), Series()
         self._bar: Progress | None = None
@@ -27,6 +30,10 @@ class TrainingView:
 
     def begin(self, told: Mapping[str, Any]) -> None:
         """The bar; a run that goes on begins where it was."""
+        self._spoke = self._clock()
+        self._steps = f" of {told['steps']:,}" if told.get("steps") else ""
+        if told.get("step"):
+            self.console.print(Text(f"going on after step {told['step']:,}{self._steps}"), soft_wrap=True)
         if not self.console.is_terminal:
             return
         says = TextColumn("{task.description}", markup=False)
@@ -39,14 +46,18 @@ class TrainingView:
         """How far it is, with the loss and the speed."""
         if math.isfinite(entry["loss"]):
             self._trained.add(entry["step"], entry["loss"])
+        says = f"loss {entry['loss']:.3f}"
+        if "tokens_per_second" in entry:
+            says += f"  {entry['tokens_per_second']:,.0f} tokens/s"
         if self._bar is not None:
-            says = f"loss {entry['loss']:.3f}"
-            if "tokens_per_second" in entry:
-                says += f"  {entry['tokens_per_second']:,.0f} tokens/s"
             self._bar.update(self._task, completed=entry["step"], description=says)
+        elif self._clock() - self._spoke >= QUIET:
+            self._spoke = self._clock()
+            self.console.print(Text(f"step {entry['step']:,}{self._steps}  {says}"), soft_wrap=True)
 
     def evaluated(self, entry: Mapping[str, Any]) -> None:
         """A line."""
+        self._spoke = self._clock()
         if math.isfinite(entry.get("loss", math.nan)):
             self._held_out.add(entry["step"], entry["loss"])
         self.console.print(evaluation_line(entry), soft_wrap=True)

@@ -90,6 +90,8 @@ def test_the_same_generator_gives_the_same_tokens():
     [
         {"temperature": 0},
         {"temperature": -1.0},
+        {"temperature": 1e-300},
+        {"temperature": 1e300},
         {"top_k": 0},
         {"top_p": 0.0},
         {"top_p": 1.1},

@@ -18,8 +18,9 @@ def answered(question, *answers):
     return {"question": question, "answers": [{"text": text, "answer_start": start} for text, start in answers]}
 
 
-def expected(question, answer, start):
-    return {"question": question, "context": CONTEXT, "answer": answer, "start": start}
+def expected(question, answer, start, *others):
+    every = json.dumps([*others, answer])
+    return {"question": question, "context": CONTEXT, "answer": answer, "start": start, "answers": every}
 
 
 def test_squad(tmp_path):
@@ -35,7 +36,7 @@ def test_squad(tmp_path):
         encoding="utf-8",
     )
     corpus = questions(path)
-    assert list(corpus) == [expected("Who?", "cat", "4"), expected("Why?", "", "-1")]
+    assert list(corpus) == [expected("Who?", "cat", "4", "dog"), expected("Why?", "", "-1")]
     assert [bad.why for bad in corpus.skipped.first] == [
         "question 3: the answer does not stand at character 3 of the context: mat",
         "question 4: no answers",

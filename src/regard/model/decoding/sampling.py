@@ -12,6 +12,9 @@ from ...errors import OptionError
 from ..options import require_count, require_positive
 from .ranking import best
 
+# What logits can be divided by and stay numbers; below it is the likeliest token, above it any, long before.
+COLDEST, HOTTEST = 1e-6, 1e6
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
@@ -28,6 +31,8 @@ class Sampling:
         if self.temperature == 0:
             raise OptionError("temperature is 0, which always takes the likeliest token: call greedy for that.")
         require_positive("temperature", self.temperature)
+        if not COLDEST <= self.temperature <= HOTTEST:
+            raise OptionError(f"temperature is {self.temperature}; it must be from {COLDEST} to {HOTTEST:,.0f}.")
         if self.top_k is not None:
             require_count("top_k", self.top_k)
         if isinstance(self.top_p, bool) or not isinstance(self.top_p, int | float) or not 0 < self.top_p <= 1:

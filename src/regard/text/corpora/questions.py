@@ -34,7 +34,8 @@ class Questions:
 def questions(path: str | PathLike[str], *, most_bad: int = 100) -> Corpus:
     """An example for each question. Fields: question, context, answer, start, the character where the answer begins.
 
-    The first answer that stands where it says is taken. A question without answers has the answer "" and the start -1.
+    The first answer that stands where it says is taken; "answers" has all of them, as a JSON list, to be measured by. A
+    question without answers has the answer "" and the start -1.
     A .json file is as SQuAD has it; in any other, each line is {"context": …, "qas": [[question, answer, start], …]}.
     """
     compressed.require_file(Path(path))
@@ -92,11 +93,13 @@ def _example(context: Any, question: Any, answers: list[tuple[Any, int]]) -> Exa
         if not isinstance(text, str) or not text.strip():
             raise Malformed(f"{name} is empty or no text")
     answers = [(answer, start) for answer, start in answers if start >= 0]
+    asked = {"question": question, "context": context}
     if not answers:
-        return {"question": question, "context": context, "answer": "", "start": "-1"}
+        return {**asked, "answer": "", "start": "-1", "answers": '[""]'}
+    every = json.dumps(list(dict.fromkeys(str(answer) for answer, _ in answers)), ensure_ascii=False)
     for answer, start in answers:
         if isinstance(answer, str) and answer and context.startswith(answer, start):
-            return {"question": question, "context": context, "answer": answer, "start": str(start)}
+            return {**asked, "answer": answer, "start": str(start), "answers": every}
     raise Malformed(f"the answer does not stand at character {answers[0][1]} of the context: {str(answers[0][0])[:80]}")
 
 

@@ -64,6 +64,7 @@ def _place(first: Row, name: str, field: str, column: str | int) -> int:
     count = "several columns" if column in first.cells else "no column"
     named = ", ".join(cell[:40] for cell in first.cells[:20])
     raise FileError(
-        f"{name} has {count} {column}; its first line names: {named}. "
-        f'If that is an example already, give the numbers of columns: {{"{field}": 0}}.'
+        f"{name} has {count} {column}; its first line names: {named}. Say which one is the {field}: "
+        f'fields={{"{field}": "…"}}, or --fields {field}=… of a command; by its number from 0 on, where the first line '
+        "is an example already."
     )

@@ -5,8 +5,8 @@ import math
 from ...errors import OptionError
 
 
-def perplexity(loss: float, tokens: int) -> float:
-    """e to the mean loss: among how many equally likely tokens it is undecided. loss: summed, in nats."""
+def perplexity(loss: float, tokens: int = 1) -> float:
+    """e to the mean loss: among how many equally likely tokens it is undecided. loss: summed over tokens, in nats."""
     _require(tokens, "tokens")
     try:
         return math.exp(loss / tokens)

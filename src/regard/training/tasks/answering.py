@@ -78,8 +78,8 @@ class Answering:
         segments = [np.arange(len(example["ids"])) >= int(example["segment"][0]) for example in examples]
         spans = np.array([example["span"] for example in examples] or [(IGNORED, IGNORED)], dtype=np.int64)
         tensors = {
-            "ids": padded(ids, self.pad), "mask": there(ids),
-            "segments": padded([part.astype(np.int64) for part in segments], 0),
+            "ids": padded(ids, self.pad, self.longest), "mask": there(ids, self.longest),
+            "segments": padded([part.astype(np.int64) for part in segments], 0, self.longest),
             "starts": torch.from_numpy(spans[:, 0].copy()), "ends": torch.from_numpy(spans[:, 1].copy()),
         }  # fmt: skip
         return Batch(tensors, {"answers": len(examples)})

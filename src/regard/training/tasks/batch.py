@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...text.padding import pad
+from ...text.padding import pad, rounded
 
 Row = np.ndarray[Any, Any] | Sequence[int]
 Item = TypeVar("Item")
@@ -32,17 +32,22 @@ class Batch:
     counts: dict[str, int]
 
 
-def padded(rows: Sequence[Row], value: int) -> Tensor:
-    """The rows with `value` behind them; one row of nothing else where there is none.   -> (B, N)"""
+def padded(rows: Sequence[Row], value: int, most: int | None = None) -> Tensor:
+    """The rows with `value` behind them, `most` wide; one row of nothing else where there is none.   -> (B, N)"""
     filled = [row if len(row) else [value] for row in rows] or [[value]]
-    return torch.from_numpy(pad(filled, value, multiple=MULTIPLE))
+    return torch.from_numpy(pad(filled, value, multiple=MULTIPLE, most=most))
 
 
-def there(rows: Sequence[Row]) -> Tensor:
-    """Where a row has its tokens.   -> (B, N) booleans"""
+def there(rows: Sequence[Row], most: int | None = None) -> Tensor:
+    """Where a row has its tokens, as wide as `padded` makes it.   -> (B, N) booleans"""
     sizes = torch.tensor([len(row) for row in rows] or [0])
-    width = -(-max(int(sizes.max()), 1) // MULTIPLE) * MULTIPLE
-    return torch.arange(width) < sizes[:, None]
+    return torch.arange(rounded(max(int(sizes.max()), 1), MULTIPLE, most)) < sizes[:, None]
+
+
+def there_if_padded(rows: Sequence[Row], longest: int | None = None) -> dict[str, Tensor]:
+    """The same by its name, "mask", unless every row is full: without a mask attention takes its fastest way."""
+    mask = there(rows, longest)
+    return {} if bool(mask.all()) else {"mask": mask}
 
 
 def by_the(number: int, items: Iterable[Item]) -> Iterator[list[Item]]:

@@ -29,6 +29,7 @@ class Classification:
     labels: tuple[str, ...]
     label_smoothing: float = 0.0
     r_drop: float = 0.0
+    longest: int | None = None  # tokens that the model takes: nothing is padded beyond
 
     fields: ClassVar[tuple[str, ...]] = ("text", "label")
 
@@ -55,7 +56,10 @@ class Classification:
         """The texts, and the label of each."""
         texts = [example["text"] for example in examples]
         labels = [int(example["label"][0]) for example in examples] or [IGNORED]
-        tensors = {"ids": padded(texts, self.pad), "mask": there(texts), "targets": torch.tensor(labels)}
+        tensors = {
+            "ids": padded(texts, self.pad, self.longest), "mask": there(texts, self.longest),
+            "targets": torch.tensor(labels),
+        }  # fmt: skip
         return Batch(tensors, {"labels": len(examples)})
 
     def losses(self, model: Any, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

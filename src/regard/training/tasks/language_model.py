@@ -31,6 +31,7 @@ class LanguageModelling:
 
     pad: int  # the id that fills up windows
     label_smoothing: float = 0.0
+    longest: int | None = None  # tokens that the model takes: nothing is padded beyond
 
     fields: ClassVar[tuple[str, ...]] = ("text",)
 
@@ -45,7 +46,10 @@ class LanguageModelling:
         """Each window without its last token, and without its first. Padding stands behind, where nothing sees it."""
         texts = [example["text"] for example in examples]
         targets = [text[1:] for text in texts]
-        tensors = {"ids": padded([text[:-1] for text in texts], self.pad), "targets": padded(targets, IGNORED)}
+        tensors = {
+            "ids": padded([text[:-1] for text in texts], self.pad, self.longest),
+            "targets": padded(targets, IGNORED, self.longest),
+        }  # fmt: skip
         return Batch(tensors, {"tokens": sum(map(len, targets))})
 
     def losses(self, model: Any, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

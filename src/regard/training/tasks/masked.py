@@ -15,7 +15,7 @@ from ...text.batches import Place
 from ...text.permutation import Permutation
 from ...text.windows import Windows
 from ..objectives import IGNORED, judged, projected_loss, right, smoothed
-from .batch import Batch, padded, there
+from .batch import Batch, padded, there_if_padded
 from .language_model import encode_texts
 from .options import require_share
 from .projection import projection
@@ -55,6 +55,7 @@ class MaskedModelling:
     vocabulary: int
     share: float = 0.15  # of the tokens that are to be guessed
     next_sentence: bool = False
+    longest: int | None = None  # tokens that the model takes: nothing is padded beyond
 
     fields: ClassVar[tuple[str, ...]] = ("text",)
 
@@ -75,12 +76,13 @@ class MaskedModelling:
         parts = [self._shown(example, draw) for example, draw in zip(examples, draws, strict=True)]
         ids = [part.ids for part in parts]
         tensors = {
-            "ids": padded(ids, self.pad), "mask": there(ids), "places": padded([part.places for part in parts], 0),
+            "ids": padded(ids, self.pad, self.longest), **there_if_padded(ids, self.longest),
+            "places": padded([part.places for part in parts], 0),
             "targets": padded([part.targets for part in parts], IGNORED),
         }  # fmt: skip
         counts = {"masked": sum(len(part.places) for part in parts)}
         if self.next_sentence:
-            tensors["segments"] = padded([part.segments for part in parts], 0)
+            tensors["segments"] = padded([part.segments for part in parts], 0, self.longest)
             tensors["follows"] = torch.tensor([part.follows for part in parts] or [IGNORED])
             counts["follows"] = len(parts)
         return Batch(tensors, counts)
@@ -174,6 +176,6 @@ class Paired:
 
 def _read(model: Any, tensors: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """Every vector, those of the tokens that are to be guessed, and what these are.   -> (B, N, E), (B·M, E), (B·M)"""
-    vectors = model.vectors(tensors["ids"], tensors["mask"], tensors.get("segments"))
+    vectors = model.vectors(tensors["ids"], tensors.get("mask"), tensors.get("segments"))
     places = tensors["places"][..., None].expand(-1, -1, vectors.shape[-1])
     return vectors, vectors.gather(1, places).flatten(0, 1), tensors["targets"].flatten()

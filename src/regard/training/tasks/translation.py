@@ -27,6 +27,7 @@ class Translation:
     first: int  # the id that begins a target
     label_smoothing: float = 0.1
     r_drop: float = 0.0
+    longest: int | None = None  # tokens that the model takes: nothing is padded beyond
 
     fields: ClassVar[tuple[str, ...]] = ("source", "target")
 
@@ -49,10 +50,13 @@ class Translation:
         """What is read, and what is to be said behind [first] and what was said before it."""
         sources, targets = ([example[field] for example in examples] for field in self.fields)
         # What the padding of a target says is never asked, and nothing before it sees it: any id will do.
-        said = padded(targets, IGNORED)
+        said = padded(targets, IGNORED, self.longest)
         given = torch.full_like(said, self.first)
         given[:, 1:] = torch.where(said[:, 1:] == IGNORED, self.first, said[:, :-1])
-        tensors = {"source": padded(sources, self.pad), "source_mask": there(sources), "given": given, "targets": said}
+        tensors = {
+            "source": padded(sources, self.pad, self.longest), "source_mask": there(sources, self.longest),
+            "given": given, "targets": said,
+        }  # fmt: skip
         return Batch(tensors, {"tokens": sum(map(len, targets))})
 
     def losses(self, model: Any, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
