@@ -1,5 +1,7 @@
 """The card of a trained folder: what it is of, how well it does, and the commands that use and make it."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -11,12 +13,13 @@ from regard.training.progress import Progress
 from .corpora import labels, settings
 
 
-def written(tmp_path, found, **data):
+def written(tmp_path, found, pretrained=None, **data):
     path = labels(tmp_path / "labels.tsv")
     chosen = settings("classification", path, data={name: value(path) for name, value in data.items()})
     made = prepare("classification", chosen, tmp_path, pretrained=None, begun=False, say=lambda _: None)
     model = made.job.model(None)
-    card.write(tmp_path, made, model, found, Progress(step=1500, best_step=1200, seconds=90.0), torch.device("cpu"))
+    progress = Progress(step=1500, best_step=1200, seconds=90.0)
+    card.write(tmp_path, made, model, card.Made(found, progress, torch.device("cpu"), pretrained))
     return (tmp_path / card.FILE).read_text(), made, model
 
 
@@ -32,9 +35,19 @@ def test_it_tells_what_it_is_of(tmp_path):
     assert "regard train classification --config run.toml --out" in text
 
 
-def test_what_was_not_measured_and_files_held_out(tmp_path):
-    text, _, _ = written(tmp_path, {}, held_out=lambda path: [str(path)])
+def test_what_was_not_measured(tmp_path):
+    text, _, _ = written(tmp_path, {})
     assert "| not measured | – |" in text
+    assert "--config run.toml --out" in text
+
+
+def test_what_it_began_with_belongs_to_the_command_that_makes_it(tmp_path):
+    text, _, _ = written(tmp_path, {}, pretrained=Path("runs/words"))
+    assert "regard train classification --config run.toml --from runs/words --out" in text
+
+
+def test_files_held_out_are_named(tmp_path):
+    text, _, _ = written(tmp_path, {}, held_out=lambda path: [str(path)])
     assert f"held out {tmp_path / 'labels.tsv'}: 256 examples" in text
 
 

@@ -1,6 +1,5 @@
 """What a run reads: made once of the text, found again, and refused where it is of other text."""
 
-import os
 import shutil
 from dataclasses import replace
 
@@ -60,15 +59,10 @@ def changed_file(path, chosen):
     return chosen
 
 
-def touched_file(path, chosen):
-    os.utime(path, ns=(1, 1))
-    return chosen
-
-
 @pytest.mark.parametrize(
     "change",
     [
-        changed_file, touched_file,
+        changed_file,
         lambda _, chosen: replace(chosen, data=replace(chosen.data, longest=20)),
         lambda _, chosen: replace(chosen, data=replace(chosen.data, held_out=0.2)),
         lambda _, chosen: replace(chosen, tokenizer=replace(chosen.tokenizer, size=300)),
@@ -85,6 +79,17 @@ def test_other_text_is_no_text_to_go_on_with(tmp_path, change):
     assert found("classification", chosen, tmp_path / "out").origin == first.origin  # what is there stays
     again, _ = prepared("classification", other, tmp_path / "out")
     assert again.origin != first.origin
+
+
+def test_a_run_can_be_moved_with_its_text(tmp_path):
+    path = labels(tmp_path / "labels.tsv")
+    prepared("classification", settings("classification", path), tmp_path / "out")
+    (tmp_path / "elsewhere").mkdir()
+    moved = shutil.copy(path, tmp_path / "elsewhere")  # with another time of change
+    shutil.move(tmp_path / "out", tmp_path / "elsewhere" / "out")
+    chosen = settings("classification", moved)
+    _, said = prepared("classification", chosen, tmp_path / "elsewhere" / "out", begun=True)
+    assert said == []
 
 
 def test_settings_of_the_loop_make_no_other_text(tmp_path):

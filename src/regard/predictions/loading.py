@@ -9,18 +9,17 @@ from ..models import folder as shipped
 from ..models import names
 
 try:
-    import torch as _torch  # noqa: F401
+    import torch
 except ImportError as missing:
     raise MissingExtra("predictions need PyTorch: pip install regard[torch]") from missing
 
 from ..model.kinds import load as load_model
 from ..model.saved import CONFIG
 from ..record import Record
-from ..text.bpe import FILE, Tokenizer
+from ..text.bpe import FILE, TARGET, Tokenizer
 
-__all__ = ["TARGET", "Predictor", "load"]
+__all__ = ["Predictor", "load"]
 
-TARGET = "target-tokenizer.json"  # where the vocabularies of a translator are two
 # The kind of a model → the file of this room that predicts with it, and the class in it.
 PREDICTORS = {
     "regard.Translator": ("translation", "Translation"),
@@ -47,10 +46,13 @@ class Predictor(Protocol):
         ...
 
 
-def load(folder: Path | str) -> Predictor:
-    """What predicts with the model of a folder; or with one that ships with Regard, by its name."""
+def load(folder: Path | str, *, device: str = "auto") -> Predictor:
+    """What predicts with the model of a folder; or with one that ships with Regard, by its name.
+
+    device: "cpu", "cuda", …; "auto" takes a GPU where there is one.
+    """
     path = _found(folder)
-    model = load_model(path)
+    model = load_model(path).to(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
     file, predictor = PREDICTORS[model.kind]
     made: type[Any] = getattr(import_module(f".{file}", __package__), predictor)
     tokenizer, name = _tokenizer(path, FILE), str(folder)

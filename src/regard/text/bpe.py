@@ -20,6 +20,7 @@ except ImportError as missing:
 PAD, FIRST, LAST, MASK = SPECIAL = ("[PAD]", "[CLS]", "[SEP]", "[MASK]")
 SMALLEST = 256 + len(SPECIAL)  # a piece for every byte, so that every text has pieces
 FILE = "tokenizer.json"
+TARGET = "target-tokenizer.json"  # of the target, where a translator has two
 SURROGATES = re.compile("[\ud800-\udfff]")
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..replacing import write_whole
 from .preparing import Prepared
 from .progress import Progress
 from .settings import FILE as RUN
+from .settings import beginning
 
 FILE = "README.md"
 USES = {
@@ -23,16 +25,23 @@ USES = {
 }
 
 
-def write(  # noqa: PLR0917
-    folder: Path, prepared: Prepared, model: torch.nn.Module, found: Mapping[str, float], progress: Progress,
-    device: torch.device,
-) -> None:  # fmt: skip
+@dataclass(frozen=True)
+class Made:
+    """How the weights of a model came about."""
+
+    found: Mapping[str, float]  # what held-out text said of them
+    progress: Progress
+    device: torch.device
+    pretrained: Path | None
+
+
+def write(folder: Path, prepared: Prepared, model: torch.nn.Module, made: Made) -> None:
     """As README.md, beside the weights."""
-    job = prepared.job
+    job, progress, device = prepared.job, made.progress, made.device
     weights = sum(weight.numel() for weight in model.parameters())
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     shape = json.dumps(job.settings.model, ensure_ascii=False)
-    rows = "\n".join(f"| {name} | {value:.4g} |" for name, value in found.items()) or "| not measured | – |"
+    rows = "\n".join(f"| {name} | {value:.4g} |" for name, value in made.found.items()) or "| not measured | – |"
     data = job.settings.data
     text = f"""# {folder.resolve().name}: {job.name}
 
@@ -49,7 +58,7 @@ A {type(model).__name__} of {weights:,} weights, trained with Regard.
 - pieces: {job.tokenizer.size:,}{f" and {job.target.size:,}" if job.target else ""}; shape: {shape}
 - these weights: step {progress.best_step or progress.step:,}, after {progress.seconds / 60:.1f} minutes on {where},
   seed {job.settings.training.seed}
-- made anew by: `regard train {job.name} --config {RUN} --out FOLDER`
+- made anew by: `regard train {job.name} --config {RUN}{beginning(made.pretrained)} --out FOLDER`
 """
     write_whole(folder / FILE, (text.encode(),))
 

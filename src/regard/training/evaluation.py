@@ -2,9 +2,8 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from .ranks import Ranks
 from .reading import corpus_of
 from .recipes import TASKS
 from .settings import DataSettings
+from .tasks.batch import by_the
 
 BATCH = 256  # examples that are asked about at once
 
@@ -120,15 +120,10 @@ def _asked(
 ) -> tuple[list[str], list[str]]:
     """What the model says of each example, and what it should have said."""
     given, references = [], []
-    for some in _batches(iter(examples)):
+    for some in by_the(BATCH, examples):
         given += ask(some)
         references += [example[wanted] for example in some]
     return given, references
-
-
-def _batches(examples: Iterator[dict[str, str]]) -> Iterator[list[dict[str, str]]]:
-    while some := list(islice(examples, BATCH)):
-        yield some
 
 
 KINDS = {

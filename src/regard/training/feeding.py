@@ -4,37 +4,20 @@ import queue
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..text.batches import Place
+from ..text.batches import Place, Source
 from .ranks import Ranks
+from .tasks.batch import Batch
 
 AHEAD = 3  # steps that lie ready; more would only take memory
 
 
-class Source(Protocol):
-    """Where batches come from: `regard.text.batches.Bucketed`, or `regard.text.windows.Windows`."""
-
-    def after(self, place: Place) -> Iterator[tuple[Place, np.ndarray]]: ...
-    def once(self) -> Iterator[np.ndarray]: ...
-    def read(self, numbers: np.ndarray) -> list[dict[str, np.ndarray]]: ...
-    def steps(self, epoch: int = 0) -> int: ...
-
-
-class Batch(Protocol):
-    """A part of a batch as tensors, and how many targets of each kind it has."""
-
-    @property
-    def tensors(self) -> dict[str, Tensor]: ...
-    @property
-    def counts(self) -> dict[str, int]: ...
-
-
-Collate = Callable[[list[dict[str, np.ndarray]], Sequence[np.random.Generator]], Any]
+Collate = Callable[[list[dict[str, np.ndarray]], Sequence[np.random.Generator]], Batch]
 
 
 @dataclass(frozen=True)
@@ -105,11 +88,11 @@ class Feed:
         batches = [self._placed(self.collate(*both)) for both in zip(read, drawn, strict=True)]
         return Portion(behind, numbers, batches, tokens)
 
-    def _placed(self, batch: Any) -> Any:
+    def _placed(self, batch: Batch) -> Batch:
         """In memory that a GPU can fetch from by itself, where there is one."""
         if self.ranks.device.type != "cuda":
             return batch
-        return type(batch)({name: tensor.pin_memory() for name, tensor in batch.tensors.items()}, batch.counts)
+        return Batch({name: tensor.pin_memory() for name, tensor in batch.tensors.items()}, batch.counts)
 
 
 def moved(tensors: dict[str, Tensor], device: torch.device) -> dict[str, Tensor]:

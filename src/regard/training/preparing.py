@@ -14,7 +14,7 @@ import torch
 from ..errors import FileError, OptionError
 from ..model.kinds import load
 from ..replacing import write_whole
-from ..text.bpe import Tokenizer
+from ..text.bpe import TARGET, Tokenizer
 from ..text.corpora import Corpus
 from ..text.store import TokenStore
 from .jobs import JOBS, Job
@@ -23,7 +23,6 @@ from .settings import Settings
 from .tasks import labels_of
 
 FOLDER, FILE = "tokens", "prepared.json"
-TARGET = "target-tokenizer.json"
 LEARNED, HELD = "learned", "held-out"
 ENOUGH = 100_000_000  # characters that pieces are learned from; more would change few of them
 
@@ -166,7 +165,7 @@ def _build(job: Job, corpus: Corpus, folder: Path, say: Say) -> None:
     told: Counter[str] = Counter()
     store = TokenStore.build(
         folder, job.encoded(corpus, told), job.task.fields, vocabulary=vocabulary, longest=job.limits(),
-        too_long=job.settings.data.too_long,
+        too_long=job.settings.data.too_long, description={"tokenizer": job.tokenizer.hash},
     )  # fmt: skip
     say(f"{folder.name}: {store.told.sentence()}")
     for what, count in told.items():
@@ -183,7 +182,9 @@ def _origin(task: str, settings: Settings, pretrained: Path | None) -> str:
     files = [] if data.form == "hub" else stamp([*data.paths, *held])
     given = _given(JOBS[task], settings, pretrained)
     pieces: Any = [one.hash for one in given if one] if given else asdict(settings.tokenizer)
-    told = [task, asdict(data), files, pieces, settings.training.seed]
+    # Where the files are plays no part, so that a project can be moved; a name on the hub is all there is of its text.
+    where = {} if data.form == "hub" else {"paths": len(data.paths), "held_out": len(held) or data.held_out}
+    told = [task, {**asdict(data), **where}, files, pieces, settings.training.seed]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 

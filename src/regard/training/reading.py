@@ -1,5 +1,6 @@
 """The section [data] → corpora: what is learned from, and what is held out to measure by."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from ..text.corpora import Corpus, Parts
 from .settings import DataSettings
 
 TEXTS = ("paragraphs", "whole")
+ENDS = 2**20  # bytes
 
 
 def read(data: DataSettings, fields: Sequence[str], seed: int = 0) -> Parts:
@@ -46,9 +48,17 @@ def corpus_of(paths: Sequence[str], fields: Any, data: DataSettings) -> Corpus:
 
 
 def stamp(paths: Sequence[str]) -> list[list[Any]]:
-    """What tells whether files are still the ones they were: name, size and time of change, folders gone through."""
+    """What tells whether files are still the ones they were, wherever they are now: name, size, beginning and end."""
     files = [inner for path in map(Path, paths) for inner in (sorted(path.rglob("*")) if path.is_dir() else [path])]
-    return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files if file.is_file()]
+    return [[file.name, file.stat().st_size, _ends(file)] for file in files if file.is_file()]
+
+
+def _ends(file: Path) -> str:
+    """A number for the first and the last bytes of a file."""
+    with file.open("rb") as opened:
+        first = opened.read(ENDS)
+        opened.seek(max(file.stat().st_size - ENDS, 0))
+        return hashlib.sha256(first + opened.read(ENDS)).hexdigest()
 
 
 def _from_hub(path: str, fields: Any, most_bad: int) -> Corpus:

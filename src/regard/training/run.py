@@ -1,10 +1,7 @@
 """A whole training: text and settings in, a folder with the trained model out."""
 
-import fcntl
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import FileError
-from ..model.saved import CONFIG, Saved
+from ..model.saved import Saved
+from ..text.bpe import TARGET
 from . import card
+from .card import Made
 from .checkpoints import Checkpoints
 from .engine import Engine
 from .feeding import Feed
@@ -22,10 +20,10 @@ from .log import FILE as LOG
 from .log import Log, read
 from .loop import ASKED, Loop, Reporter, seed_of
 from .measuring import Numbers
-from .preparing import TARGET, Prepared, found, prepare
+from .place import alone_in
+from .preparing import Prepared, found, prepare
 from .progress import Progress
 from .ranks import Ranks, joined
-from .settings import FILE as RUN
 from .settings import Settings
 from .tensorboard import TensorBoard
 
@@ -66,121 +64,88 @@ def train(
     """
     if settings.training.tensorboard:
         reporters = [*reporters, TensorBoard(out)]
-    with joined(settings.training.device) as ranks, _alone_in(out, ranks):
+    with joined(settings.training.device) as ranks, alone_in(out, ranks):
         checkpoints = Checkpoints(out / "checkpoints", ranks, settings.training.keep)
         if fresh:
             checkpoints.clear()
-        prepared = _prepared(task, settings, out, pretrained, ranks, checkpoints, reporters)
-        return _trained(prepared, out, pretrained, ranks, checkpoints, reporters, minutes)
+        run = _Run(out, ranks, checkpoints, tuple(reporters), pretrained)
+        return run.trained(run.prepared(task, settings), minutes)
 
 
-@contextmanager
-def _alone_in(out: Path, ranks: Ranks) -> Iterator[None]:
-    """The folder, made if need be, without a model of somebody else's and without another process that trains there.
+@dataclass(frozen=True)
+class _Run:
+    """Where a training happens: its folder, its processes, who is told of it, and what it begins with."""
 
-    The lock goes with the process, however it ends.
-    """
-    if not ranks.first:
-        yield
-        return
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        directory = os.open(out, os.O_RDONLY)
-    except OSError as error:
-        why = "it is a file" if out.is_file() else error.strerror
-        raise FileError(f"cannot make the folder {out}: {why}; give another with --out.") from None
-    try:
-        try:
-            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FileError(f"another process is training in {out}; wait for it, or give another folder.") from None
-        except OSError:
-            pass  # a file system without locks
-        if (out / CONFIG).exists() and not (out / RUN).exists():
-            raise FileError(f"{out} has a model that was not trained there, and would be lost; give another folder.")
-        for left in out.glob(".regard-*.part"):  # by a process that was killed while it wrote
-            left.unlink(missing_ok=True)
-        yield
-    finally:
-        os.close(directory)
+    out: Path
+    ranks: Ranks
+    checkpoints: Checkpoints
+    reporters: tuple[Reporter, ...]
+    pretrained: Path | None
 
+    def prepared(self, task: str, settings: Settings) -> Prepared:
+        """The text as ids, by the first process for all."""
+        if self.ranks.first:
+            begun = bool(self.checkpoints.steps())
+            prepare(task, settings, self.out, pretrained=self.pretrained, begun=begun, say=self._say)
+        self.ranks.wait()
+        return found(task, settings, self.out)
 
-def _prepared(  # noqa: PLR0917
-    task: str, settings: Settings, out: Path, pretrained: Path | None, ranks: Ranks, checkpoints: Checkpoints,
-    reporters: Sequence[Reporter],
-) -> Prepared:  # fmt: skip
-    """By the first process, for all."""
-    if ranks.first:
+    def trained(self, prepared: Prepared, minutes: float | None) -> Outcome:
+        """The loop, from the last checkpoint on."""
+        job, training, ranks = prepared.job, prepared.job.settings.training, self.ranks
+        ranks.require_alike(job.settings.as_toml(job.name))
+        torch.manual_seed(seed_of(training.seed))
+        model = job.model(self.pretrained)
+        engine = Engine(
+            model, job.task, ranks, precision=training.precision, compiled=training.compile, shard=training.shard,
+            varied=job.varied,
+        )  # fmt: skip
+        source, held = job.source(prepared.learned), job.source(prepared.held)
+        steps = training.steps or max(1, round((training.epochs or 1) * source.steps()))
+        kept: Numbers = {}
 
-        def say(text: str) -> None:
-            for reporter in reporters:
-                reporter.say(text)
+        def keep(weights: Mapping[str, Tensor], numbers: Numbers, progress: Progress) -> None:
+            kept.update(numbers)
+            self._keep(prepared, model, weights, Made(numbers, progress, ranks.device, self.pretrained))
 
-        prepare(task, settings, out, pretrained=pretrained, begun=bool(checkpoints.steps()), say=say)
-    ranks.wait()
-    return found(task, settings, out)
+        loop = Loop(
+            engine,
+            Feed(source, job.task.collate, ranks, seed=training.seed, sized=job.sized, accumulate=training.accumulate),
+            Feed(held, job.task.collate, ranks, seed=training.seed), training.counted(steps), steps, goal=job.goal,
+            checkpoints=self.checkpoints, log=Log(self.out), identity=_identity(prepared, model), keep_best=keep,
+            reporters=self.reporters, minutes=minutes,
+        )  # fmt: skip
+        loop.resume()
+        kept.update(_best(self.out))
+        if ranks.first:  # only now: of a run that was refused, the settings stay
+            job.settings.save(self.out, job.name, self.pretrained)
+        progress = loop.run()
+        return Outcome(self.out, progress.step, steps, kept, loop.stopped, progress.seconds)
 
+    def _keep(self, prepared: Prepared, model: Saved, weights: Mapping[str, Tensor], made: Made) -> None:
+        """The model's folder: tokenizers, config, weights and card, each file whole."""
+        whole = {}
+        for name, weight in weights.items():  # one at a time: several processes may each have a share of it
+            gathered = weight.full_tensor() if hasattr(weight, "full_tensor") else weight
+            if self.ranks.first:
+                whole[name] = gathered.cpu()
+        if self.ranks.first:
+            prepared.job.tokenizer.save(self.out)
+            if prepared.job.target is not None:
+                prepared.job.target.save(self.out, TARGET)
+            model.save(self.out, weights=whole)
+            card.write(self.out, prepared, model, made)
+        self.ranks.wait()
 
-def _trained(  # noqa: PLR0917
-    prepared: Prepared, out: Path, pretrained: Path | None, ranks: Ranks, checkpoints: Checkpoints,
-    reporters: Sequence[Reporter], minutes: float | None,
-) -> Outcome:  # fmt: skip
-    job, training = prepared.job, prepared.job.settings.training
-    ranks.require_alike(job.settings.as_toml(job.name))
-    torch.manual_seed(seed_of(training.seed))
-    model = job.model(pretrained)
-    engine = Engine(
-        model, job.task, ranks, precision=training.precision, compiled=training.compile, shard=training.shard,
-        varied=job.varied,
-    )  # fmt: skip
-    source, held = job.source(prepared.learned), job.source(prepared.held)
-    feed = Feed(
-        source, job.task.collate, ranks, seed=training.seed, sized=job.sized, accumulate=training.accumulate
-    )  # fmt: skip
-    steps = training.steps or max(1, round((training.epochs or 1) * source.steps()))
-    kept: Numbers = {}
-
-    def keep(weights: Mapping[str, Tensor], numbers: Numbers, progress: Progress) -> None:
-        kept.update(numbers)
-        _keep(out, prepared, model, weights, numbers, progress, ranks)
-
-    loop = Loop(
-        engine, feed, Feed(held, job.task.collate, ranks, seed=training.seed), training.counted(steps), steps,
-        goal=job.goal, checkpoints=checkpoints, log=Log(out), identity=_identity(prepared, model), keep_best=keep,
-        reporters=reporters, minutes=minutes,
-    )  # fmt: skip
-    loop.resume()
-    kept.update(_best(out))
-    if ranks.first:  # only now: of a run that was refused, the settings stay
-        job.settings.save(out, job.name)
-    progress = loop.run()
-    return Outcome(out, progress.step, steps, kept, loop.stopped, progress.seconds)
-
-
-def _keep(  # noqa: PLR0917
-    out: Path, prepared: Prepared, model: Saved, weights: Mapping[str, Tensor], numbers: Numbers, progress: Progress,
-    ranks: Ranks,
-) -> None:  # fmt: skip
-    """The model's folder: tokenizers, config, weights and card, each file whole."""
-    whole = {name: _gathered(weight) for name, weight in weights.items()}
-    if ranks.first:
-        prepared.job.tokenizer.save(out)
-        if prepared.job.target is not None:
-            prepared.job.target.save(out, TARGET)
-        model.save(out, weights=whole)
-        card.write(out, prepared, model, numbers, progress, ranks.device)
-    ranks.wait()
+    def _say(self, text: str) -> None:
+        for reporter in self.reporters:
+            reporter.say(text)
 
 
 def _best(out: Path) -> Numbers:
     """What held-out text said of the weights that are kept, by an earlier stretch of the run."""
     lines = [line for line in read(out / LOG) if line["kind"] == "held-out" and line.get("best")]
     return {name: value for name, value in lines[-1].items() if name not in ENTRY} if lines else {}
-
-
-def _gathered(weight: Tensor) -> Tensor:
-    """A whole weight, where each process has a share of it."""
-    return weight.full_tensor() if hasattr(weight, "full_tensor") else weight
 
 
 def _identity(prepared: Prepared, model: Saved) -> dict[str, Any]:

@@ -153,15 +153,20 @@ class Settings:
     model: Mapping[str, Any]
     training: TrainingSettings
 
-    def as_toml(self, task: str) -> str:
+    def as_toml(self, task: str, pretrained: Path | None = None) -> str:
         """A file for `regard train --config`: all settings, so that defaults may change and this training does not."""
         parts = {one.name: getattr(self, one.name) for one in fields(self)}
         tables = {name: dict(part) if isinstance(part, Mapping) else asdict(part) for name, part in parts.items()}
-        return f"# regard train {task} --config {FILE}\n\n" + written({"task": task, **tables})
+        return f"# regard train {task} --config {FILE}{beginning(pretrained)}\n\n" + written({"task": task, **tables})
 
-    def save(self, folder: Path, task: str) -> None:
+    def save(self, folder: Path, task: str, pretrained: Path | None = None) -> None:
         """As run.toml of a folder."""
-        write_whole(folder / FILE, (self.as_toml(task).encode(),))
+        write_whole(folder / FILE, (self.as_toml(task, pretrained).encode(),))
+
+
+def beginning(pretrained: Path | None) -> str:
+    """What a command says of the weights that it begins with."""
+    return "" if pretrained is None else f" --from {pretrained}"
 
 
 def _share(given: float | tuple[str, ...]) -> float | tuple[str, ...]:
