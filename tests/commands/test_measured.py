@@ -14,6 +14,7 @@ import torch
 
 from regard.predictions import load
 from regard.text.bpe import Tokenizer
+from regard.training.recipes import TASKS
 
 from ..refusals import refused
 from .folders import TEXTS, save_all
@@ -44,6 +45,37 @@ class TestEvaluate:
         code, out, err = run("evaluate", *arguments)
         assert (code, err) == (0, "")
         assert f"BLEU: {told['signatures']['BLEU']}" in " ".join(out.split())
+
+    @pytest.mark.parametrize(
+        ("task", "names"), [("translation", ["BLEU", "chrF"]), ("summarisation", ["ROUGE-1", "ROUGE-2", "ROUGE-L"])]
+    )
+    def test_a_folder_says_how_it_was_trained(self, run, tmp_path, task, names):
+        if task == "translation":
+            pytest.importorskip("sacrebleu")
+        folder = save_all(tmp_path)["translator"]
+        recipe = TASKS[task](data={"form": "tsv", "fields": {"source": "long", "target": "short"}})
+        recipe.save(folder, task)
+        (tmp_path / "pairs.txt").write_text("long\tshort\tother\na cat\ta\tb\n")
+        told = measured(run, tmp_path / "pairs.txt", "--model", folder)
+        assert (told["examples"], list(told["numbers"])) == (1, names)
+        (tmp_path / "other.csv").write_text("a,b\na cat,a\na dog,a\n")  # what is said goes before
+        told = measured(
+            run, tmp_path / "other.csv", "--model", folder, "--form", "csv", "--fields", "source=a,target=b"
+        )
+        assert told["examples"] == 2
+
+    def test_without_a_run_all_is_measured(self, run, folders, tmp_path):
+        pytest.importorskip("sacrebleu")
+        (tmp_path / "pairs.tsv").write_text("source\ttarget\na cat\ta\n")
+        told = measured(run, tmp_path / "pairs.tsv", "--model", folders["translator"])
+        assert list(told["numbers"]) == ["BLEU", "chrF", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
+
+    @pytest.mark.parametrize("content", [b"task = ", b"\xff", b"[data]", b"task = 'translation'\ndata = 3"])
+    def test_a_run_that_is_damaged(self, run, tmp_path, content):
+        folder = save_all(tmp_path)["translator"]
+        (folder / "run.toml").write_bytes(content)
+        (tmp_path / "pairs.tsv").write_text("source\ttarget\na cat\ta\n")
+        refused(run("evaluate", tmp_path / "pairs.tsv", "--model", folder), 1, "run.toml is damaged")
 
     def test_running_text(self, run, folders, tmp_path):
         (tmp_path / "text.txt").write_text("\n".join(TEXTS))

@@ -77,6 +77,20 @@ class TestSettings:
         assert [longest(name) for name in ("mlm", "reader", "other", "none")] == [128, 96, 256, 256]
         assert longest("mlm", "--set", "longest=200") == 200  # what is said is not changed; the run refuses it
 
+    def test_a_model_that_ships_is_begun_with_by_its_name(self, run, tmp_path, monkeypatch):
+        window = ["--set", "longest=2000"]  # more than it reads, so that nothing is trained
+        (tmp_path / "text.tsv").write_text("text\tlabel\n" + "a\tx\nb\ty\n" * 20)
+        monkeypatch.chdir(tmp_path)
+        call = ["train", "classification", "--data", "text.tsv", "--from", "encoder"]
+        code, out, err = run(*call, *window)
+        assert (code, out) == (2, "")
+        assert "longest is 2,000, and the model of" in err
+        assert "models/encoder was made for 1,024 tokens" in err.replace(os.sep, "/")
+        (tmp_path / "encoder").mkdir()  # a folder of that name goes before
+        code, out, err = run(*call)
+        assert (code, out) == (1, "")
+        assert "cannot read encoder" in err
+
     @pytest.mark.parametrize(
         ("arguments", "part"),
         [
@@ -110,13 +124,15 @@ def test_a_model_is_trained_used_and_measured(run, reviews, tmp_path, monkeypatc
     code, out, err = run("train", "classification", *wanted, "--set", "steps=60", "--set", "learning_rate=0.01")
     assert code == 0, err
     assert out == f'trained: {folder}, for regard classify "…" --model {folder}\n'
-    assert [line.split()[1] for line in err.splitlines() if line.startswith("step ")] == ["20", "40", "60"]
+    looks = [line for line in err.splitlines() if line.startswith("step ")]
+    assert [line.split()[1] for line in looks] == ["20", "40", "60"]
+    assert looks[0].endswith("  best accuracy")
 
     code, out, err = run("classify", "film 7 was lovely to see", "film 8 was dull to see", "--model", folder)
     assert (code, err) == (0, "")
     assert [line.split("\t")[0] for line in out.splitlines()] == ["good", "bad"]
 
-    code, out, err = run("evaluate", reviews, "--model", folder, "--fields", "text=review,label=label", "--json")
+    code, out, err = run("evaluate", reviews, "--model", folder, "--json")
     assert (code, err) == (0, "")
     told = json.loads(out)
     assert told["examples"] == 300

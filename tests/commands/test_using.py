@@ -120,6 +120,12 @@ class TestTexts:
         assert (code, out.count("\n")) == (0, 2)
         assert err == f"regard: 1 text was longer than {folders['classifier']} reads, and cut.\n"
 
+    @pytest.mark.parametrize("form", [[], ["--json"]])
+    def test_so_is_a_prompt(self, run, folders, form):
+        folder = folders["language-model"]
+        code, _, err = run("generate", "dog " * 100, CAT, "cat " * 100, "--model", folder, "--longest", 3, *form)
+        assert (code, err) == (0, f"regard: 2 texts were longer than {folder} reads, and cut.\n")
+
 
 class TestWhatIsPrinted:
     def test_the_n_best_translations(self, run, folders):
@@ -130,6 +136,17 @@ class TestWhatIsPrinted:
         assert len(told["alternatives"]) == 2
         _, out, _ = run(*arguments)
         assert f"\n  {expected.alternatives[0].score:.2f}  " in out
+
+    def test_what_each_word_looked_at(self, run, folders):
+        arguments = ["translate", CAT, "a dog ran", "--model", folders["translator"], "--longest", 4, "--align"]
+        told = objects(run(*arguments, "--json"))
+        expected = load(folders["translator"])([CAT, "a dog ran"], longest=4, align=True)
+        assert [one["alignment"] for one in told] == [[list(link) for link in one.alignment] for one in expected]
+        assert all(one.alignment for one in expected)
+        code, out, err = run(*arguments)
+        assert (code, err) == (0, "")
+        lines = [" ".join(f"{target}←{source}" for target, source, _ in one.alignment) for one in expected]
+        assert out == "".join(f"{one.text}\n{line}\n" for one, line in zip(expected, lines, strict=True))
 
     def test_what_is_written_is_streamed(self, run, folders):
         arguments = ["generate", CAT, "--model", folders["language-model"], "--longest", 6, "--temperature", 0]
@@ -173,6 +190,12 @@ class TestRefused:
         [
             (["translate", "a"], "--model"),
             (["translate", "a", "--model", "x", "--best", "6"], "--best is 6 and --beam is 4"),
+            (["translate", "a", "--model", "x", "--beam", "0"], "--beam is 0; it must be from 1 to 64"),
+            (["summarise", "a", "--model", "x", "--beam", "65"], "--beam is 65; it must be from 1 to 64"),
+            (["translate", "a", "--model", "x", "--longest", "0"], "--longest is 0; it must be 1 or more"),
+            (["generate", "a", "--model", "x", "--longest", "0"], "--longest is 0; it must be 1 or more"),
+            (["generate", "a", "--model", "x", "--seed", "-1"], "--seed is -1; it must be from 0 to"),
+            (["translate", "a", "--model", "x", "--best", "0"], "--best is 0; it must be from 1 to 64"),
             (["fill", "no gap"], "no [MASK]"),
             (["fill", " "], "text 1 has no words"),
             (["fill", "a\udcff"], "not UTF-8"),
@@ -192,6 +215,8 @@ class TestRefused:
             run("translate", "a", "--model", folders["classifier"]), 2, "holds a Classifier", "regard classify",
             "regard train translation makes one",
         )  # fmt: skip
+        refused(run("classify", "a", "--model", folders["answerer"]), 2, "holds an Answerer", "needs a Classifier")
+        refused(run(*QUESTION, "--model", folders["classifier"]), 2, "this needs an Answerer")
 
     def test_files(self, run, folders, tmp_path):
         model = ["--model", tmp_path / "none"]  # said before it is looked for

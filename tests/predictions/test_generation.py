@@ -66,6 +66,7 @@ def test_a_long_prompt_loses_its_beginning_and_says_so(generation):
     short, cut = generation(["a", long], longest=8)
     assert (short.cut, cut.cut) == (False, True)
     assert cut.prompt == long
+    assert [generation.cuts(prompt, longest=8) for prompt in ("a", long)] == [False, True]
     row = generation._read(list(range(10, 90)), 8)
     assert row.ids == list(range(65, 90))  # 25 that are read, and 7 of the 8 that are written: 32
     assert generation._read(list(range(10, 90)), 1000).ids == list(range(74, 90))  # half is left to be written
@@ -118,6 +119,8 @@ def test_wrong_input_is_told(generation):
         generation(["a", None])
     with pytest.raises(OptionError, match="longest is 0"):
         generation(["a"], longest=0)
+    with pytest.raises(OptionError, match="longest is 0"):
+        generation.cuts("a", longest=0)
     with pytest.raises(OptionError, match="seed is"):
         next(generation.stream("a", sampling=Sampling(), seed=2**70))
     with pytest.raises(OptionError, match="not the one that its model was trained with"):

@@ -1,6 +1,7 @@
 """Texts in, translations out: their order, their limits, and the attention behind them."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -119,6 +120,17 @@ def test_an_alignment_has_a_row_for_each_token_that_is_written(translation):
     assert found.weights.shape == (len(found.target), len(found.source))
     expected = sum(layer.weights().mean(axis=0) for layer in cross) / len(cross)
     assert found.weights == pytest.approx(expected, abs=1e-5)
+
+
+def test_words_that_were_looked_at_come_with_the_translations(translation):
+    texts = [TEXTS[0], " ", TEXTS[2]]
+    found = translation(texts, align=True)
+    assert [one.alignment is None for one in translation(texts)] == [True] * 3
+    assert [replace(one, alignment=None) for one in found] == translation(texts)
+    assert found[1].alignment == ()
+    assert found[0].alignment == translation.alignment(TEXTS[0]).links()
+    told = json.loads(json.dumps(found[0].as_json()))
+    assert told["alignment"] == [list(link) for link in found[0].alignment]
 
 
 def test_two_vocabularies():

@@ -34,6 +34,15 @@ class TestView:
             "step 100  held-out loss 2.0000  accuracy 0.5",
         ]
 
+    def test_what_best_goes_by_where_it_is_not_the_loss(self):
+        entry = {"step": 5, "loss": 1.0, "accuracy": 0.5, "best": True}
+        for goal, end in (("loss", "accuracy 0.5  best"), ("accuracy", "accuracy 0.5  best accuracy")):
+            file = io.StringIO()
+            view = TrainingView(Console(file=file))
+            view.begin({"step": 0, "steps": 10, "goal": goal})
+            view.evaluated(entry)
+            assert file.getvalue().rstrip("\n").endswith(end)
+
     def test_a_line_now_and_then_without_a_terminal(self):
         file, seconds = io.StringIO(), iter(range(0, 1000, 10))
         view = TrainingView(Console(file=file), clock=lambda: next(seconds))

@@ -1,5 +1,6 @@
 """The command `regard`: how a call becomes a command, and the one place where errors become lines on the terminal."""
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ import typer
 
 from .. import __version__
 from ..errors import OptionError, RegardError
+
+DISK = (errno.ENOSPC, errno.EIO)  # a disk that is full, or broken
 
 # Click's own class, which Typer carries under different names from version to version.
 UsageError: Any = typer.BadParameter.__bases__[0]
@@ -21,6 +24,7 @@ app = typer.Typer(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and leave with its exit code: 2 for a call that makes no sense, 1 for anything else that failed."""
+    _open_closed()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode gets escapes, not a traceback
@@ -30,8 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         code = app(arguments, prog_name="regard", standalone_mode=False)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except UsageError as error:
         return _complain(_usage(error), 2)
     except RegardError as error:
@@ -41,10 +44,26 @@ def _run(arguments: Sequence[str] | None) -> int:
     except MemoryError:
         return _complain("out of memory; give a shorter text, or a smaller model.", 1)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try once more on its way out
-        seen_enough = isinstance(error, BrokenPipeError)
-        return 1 if seen_enough else _complain(f"cannot write the output: {error.strerror}.", 1)
+        return _broken(error)
     return code if isinstance(code, int) else 0
+
+
+def _open_closed() -> None:
+    """A stream that the caller closed, as in `regard … >&-`, is one that nobody reads."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  it is open to the end
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def _broken(error: OSError) -> int:
+    """What is said where the output cannot be written, and of a file that nobody thought of."""
+    seen_enough = isinstance(error, BrokenPipeError)
+    if not seen_enough and (error.filename is not None or error.errno not in DISK):
+        named = error.filename is not None and error.strerror
+        return _complain(f"{error.filename}: {error.strerror}." if named else str(error), 1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try once more on its way out
+    return 1 if seen_enough else _complain(f"cannot write the output: {error.strerror}.", 1)
 
 
 def _usage(error: Any) -> str:

@@ -70,8 +70,8 @@ def loaded(folder: str, kind: str) -> Any:
         command, _ = USES[found]
         _, task = USES[kind]
         raise OptionError(
-            f"{folder} holds a {found.removeprefix('regard.')}, which is for regard {command}; this needs a "
-            f"{kind.removeprefix('regard.')}: regard train {task} makes one."
+            f"{folder} holds {_a(found)}, which is for regard {command}; this needs {_a(kind)}: regard train {task} "
+            "makes one."
         )
     return predictor
 
@@ -95,10 +95,15 @@ def ask(
             cut += bool(result is not None and getattr(result, "cut", False))
             _tell(result, line, as_json=wanted.as_json)
         sys.stdout.flush()
-    if cut:
-        print(f"regard: {_texts(cut)} longer than {name} reads, and cut.", file=sys.stderr)
+    tell_cut(cut, name)
     if wanted.looks and result is not None:
         wanted.show(look(text, result), name)
+
+
+def tell_cut(count: int, name: str) -> None:
+    """How many texts were cut, on standard error, where any were."""
+    if count:
+        print(f"regard: {_texts(count)} longer than {name} reads, and cut.", file=sys.stderr)
 
 
 def one_line(text: str) -> str:
@@ -119,6 +124,11 @@ def _tell(result: Any, line: Callable[[Any], str], *, as_json: bool) -> None:
 def _batches(texts: Iterator[str]) -> Iterator[list[str]]:
     while some := list(islice(texts, BATCH)):
         yield some
+
+
+def _a(kind: str) -> str:
+    name = kind.removeprefix("regard.")
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
 
 
 def _texts(count: int) -> str:

@@ -30,8 +30,7 @@ def export(
     regard export --model runs/en-zh --out en-zh-ct2 --quantisation int8
     """
     from ..model.export.ctranslate2 import export as write
-    from ..predictions.loading import TARGET
-    from ..text.bpe import Tokenizer
+    from ..text.bpe import TARGET, Tokenizer
     from ..view.labels import printable
 
     def pieces(tokenizer: Tokenizer) -> list[str]:

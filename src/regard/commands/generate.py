@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from .app import app
-from .asking import Wanted, ask, loaded
+from .asking import Wanted, ask, loaded, tell_cut
 from .inputs import texts_of
-from .options import LinesFile, ModelFolder, ResultJson, SaveFile, Shown, Texts
+from .options import LinesFile, ModelFolder, ResultJson, SaveFile, Shown, Texts, require_within
 
 GENERATE = 'regard generate "Once upon a time" --model runs/stories'
+SEEDS = 2**63 - 1  # the largest of them
 
 
 @app.command()
@@ -34,6 +35,8 @@ def generate(
     """
     from secrets import randbits
 
+    require_within("--longest", longest, 1)
+    require_within("--seed", seed, 0, SEEDS)
     wanted = Wanted(as_json, see, save)
     given = wanted.texts(texts_of(texts, file, example=GENERATE, blank=True))
     sampling = _sampling(temperature, top_k, top_p)
@@ -45,10 +48,13 @@ def generate(
             look=lambda prompt, result: predictor.look(prompt, result.text),
         )  # fmt: skip
         return
+    cut = 0
     for prompt in given:
+        cut += predictor.cuts(prompt, longest=longest)
         written = _streamed(prompt, predictor.stream(prompt, **options))
         if wanted.looks:
             wanted.show(predictor.look(prompt, written), predictor.name)
+    tell_cut(cut, predictor.name)
 
 
 def _sampling(temperature: float, top_k: int | None, top_p: float) -> Any:

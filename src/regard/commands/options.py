@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from ..errors import OptionError
+
 Text_ = Annotated[
     list[str] | None,
     typer.Argument(help='The text, as in "The cat sat on the mat"; "-" or nothing reads standard input.'),
@@ -44,3 +46,10 @@ Longest = Annotated[
     int | None,
     typer.Option("--longest", metavar="N", help="Tokens to write at most.", show_default="by the length of the source"),
 ]
+
+
+def require_within(option: str, value: int | None, least: int, most: int | None = None) -> None:
+    """A number that makes sense, where one is given; what is wrong with it is said before the work."""
+    if value is not None and (value < least or (most is not None and value > most)):
+        wanted = f"{least} or more" if most is None else f"from {least} to {most}"
+        raise OptionError(f"{option} is {value}; it must be {wanted}.")

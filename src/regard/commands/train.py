@@ -61,8 +61,8 @@ def train(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting: width=512; may be repeated.")
     ] = None,
-    pretrained: Annotated[
-        Path | None, typer.Option("--from", metavar="FOLDER", help="Begin with the weights of a trained model.")
+    from_: Annotated[
+        str | None, typer.Option("--from", metavar="FOLDER", help="Begin with trained weights; encoder is built in.")
     ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Begin anew where the folder has a run, instead of going on with it.")
@@ -79,6 +79,7 @@ def train(
     The same command once more goes on with a run that was stopped. Under torchrun it uses several processes:
     torchrun --nproc-per-node 4 -m regard train …
     """
+    pretrained = _pretrained(from_)
     settings = _settings(task.value, config, _options(data, fields, held_out), set_ or [], pretrained)
     if show:
         print(settings.as_toml(task.value), end="")
@@ -137,6 +138,15 @@ def _settings(
     from_file = of_file(config, task) if config is not None else []
     model = settable(JOBS[task].Model.Config)
     return changed(recipe, [*from_file, *options, *(of_option(text, recipe, model) for text in sets)], model)
+
+
+def _pretrained(name: str | None) -> Path | None:
+    """The folder of a trained model; or of one that ships with Regard, by its name."""
+    from ..models import folder, names
+
+    if name is None:
+        return None
+    return folder(name) if name in names() and not Path(name).is_dir() else Path(name)
 
 
 def _within(recipe: "Settings", pretrained: Path | None) -> "Settings":

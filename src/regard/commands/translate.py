@@ -9,27 +9,31 @@ from ..errors import OptionError
 from .app import app
 from .asking import Wanted, ask, loaded, one_line
 from .inputs import texts_of
-from .options import LinesFile, Longest, ModelFolder, ResultJson, SaveFile, Shown, Texts
+from .options import LinesFile, Longest, ModelFolder, ResultJson, SaveFile, Shown, Texts, require_within
 
 TRANSLATE = 'regard translate "Good morning" --model runs/en-zh'
 SUMMARISE = "regard summarise --file articles.txt --model runs/short"
 
+WIDEST = 64  # a beam that is wider finds nothing better, and needs much memory
+
 Beam = Annotated[int, typer.Option(metavar="N", help="Beginnings kept at once; 1: the likeliest token each time.")]
 Quick = Annotated[bool, typer.Option("--int8", help="Weights of 8 bits: several times as fast on a CPU.")]
 Best = Annotated[int, typer.Option(metavar="N", help="How many for each text, the best first.")]
+Align = Annotated[bool, typer.Option("--align", help="Also tell which word each word was looking at: 猫←cat.")]
 
 
 @app.command()
 def translate(
     texts: Texts = None, *, model: ModelFolder, file: LinesFile = None, beam: Beam = 4, best: Best = 1,
-    longest: Longest = None, quick: Quick = False, as_json: ResultJson = False, see: Shown = False,
-    save: SaveFile = None,
+    longest: Longest = None, quick: Quick = False, align: Align = False, as_json: ResultJson = False,
+    see: Shown = False, save: SaveFile = None,
 ) -> None:  # fmt: skip
     """Translate texts with a model of your own.
 
     regard translate "Good morning" --model runs/en-zh
     """
-    _write(texts, file, model, quick, Wanted(as_json, see, save), TRANSLATE, width=beam, n_best=best, longest=longest)
+    wanted, found = Wanted(as_json, see, save), {"width": beam, "n_best": best, "longest": longest}
+    _write(texts, file, model, quick, wanted, TRANSLATE, **found, align=align)
 
 
 @app.command()
@@ -48,6 +52,9 @@ def summarise(
 def _write(  # noqa: PLR0917
     texts: list[str] | None, file: Path | None, model: str, quick: bool, wanted: Wanted, example: str, **options: Any
 ) -> None:
+    require_within("--beam", options["width"], 1, WIDEST)
+    require_within("--best", options["n_best"], 1, WIDEST)
+    require_within("--longest", options["longest"], 1)
     if options["n_best"] > options["width"]:
         raise OptionError(
             f"--best is {options['n_best']} and --beam is {options['width']}; a beam finds at most as many texts as it "
@@ -63,6 +70,8 @@ def _write(  # noqa: PLR0917
 
 
 def _line(result: Any) -> str:
-    """The text, and below it the next best with their scores."""
+    """The text, below it what its words looked at, where that was asked, and the next best with their scores."""
+    links = " ".join(f"{link.target}←{link.source}" for link in result.alignment or ())
+    aligned = [] if result.alignment is None else [one_line(links)]
     others = [f"  {other.score:.2f}  {one_line(other.text)}" for other in result.alternatives]
-    return "\n".join([one_line(result.text), *others])
+    return "\n".join([one_line(result.text), *aligned, *others])

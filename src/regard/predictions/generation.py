@@ -95,6 +95,11 @@ class Generation:
             if step is None or step.ended[0]:
                 return
 
+    def cuts(self, prompt: str, *, longest: int = 100) -> bool:
+        """Whether a prompt is longer than the model reads if it is to write so many tokens; its beginning is lost."""
+        _require_prompts([prompt])
+        return self._read(self.tokenizer.ids([prompt])[0], require_count("longest", longest)).cut
+
     def look(self, prompt: str, text: str | None = None, *, longest: int = 100, values: bool = False) -> Record:
         """What each token of a prompt, and of how it goes on, looks at.
 

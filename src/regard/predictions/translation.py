@@ -7,7 +7,6 @@ from copy import copy
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 
 from ..errors import DtypeError, OptionError
@@ -16,9 +15,9 @@ from ..model.options import require_count
 from ..model.stepping import TranslatorStepper
 from ..model.translator import Translator
 from ..record import Record
-from ..record.tokens import Tokens
 from ..record.watching import watch
 from ..text.bpe import Tokenizer
+from .alignment import Alignment, Link
 from .reading import TOKENS, asked, by_length, drawing, labels, padded, require_own
 
 __all__ = ["Alignment", "Alternative", "Translated", "Translation"]
@@ -44,19 +43,12 @@ class Translated:
     alternatives: tuple[Alternative, ...] = ()  # the next best, the best first
     cut: bool = False  # whether the source was longer than the model reads, and its end left out
     ended: bool = True  # False where the translation was stopped at the longest length
+    alignment: tuple[Link, ...] | None = None  # which words of the source its words looked at, where that was asked
 
     def as_json(self) -> dict[str, Any]:
-        """The same as JSON has it."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """How much each token of a translation looked at each token of its source when it was written."""
-
-    source: Tokens
-    target: Tokens  # the end among them
-    weights: np.ndarray  # (N, S), the mean over the heads of all cross-attention layers
+        """The same as JSON has it; what was not asked is left out."""
+        told = asdict(self)
+        return told if self.alignment is not None else {name: told[name] for name in told if name != "alignment"}
 
 
 class Translation:
@@ -90,12 +82,14 @@ class Translation:
     def __call__(
         self, texts: Sequence[str], *, width: int = 4, n_best: int = 1, penalty: LengthPenalty = GNMT,
         sampling: Sampling | None = None, seed: int | None = None, longest: int | None = None,
+        align: bool = False,
     ) -> list[Translated]:  # fmt: skip
         """Each text's translation. They are read in batches of like length; results are in the order of the texts.
 
         width: of the beam; 1 is greedy. n_best: how many translations of each. sampling: draw instead, `seed` making it
         repeatable. longest: of a translation, in tokens; 2·source + 32 unless given, and never more than the model
-        writes. An empty text has an empty translation.
+        writes. align: also which words of the source each word of the translation looked at. An empty text has an empty
+        translation.
         """
         _require_texts(texts)
         if longest is not None:
@@ -104,16 +98,19 @@ class Translation:
             raise OptionError(f"n_best is {n_best} and sampling is given; of what is drawn there is no best.")
         rows = self.tokenizer.ids(texts)
         lengths = {number: len(row) for number, row in enumerate(rows) if texts[number].strip()}
-        found = [Translated("", 0.0)] * len(rows)
+        found = [Translated("", 0.0, alignment=() if align else None)] * len(rows)
         full, order = list(lengths), list(lengths.values())
         with asked(self.model) as device:
             generator = drawing(seed, device)
             for places in by_length(order, tokens=max(TOKENS // (2 * require_count("width", width)), 1)):
                 numbers = [full[place] for place in places]
                 search = _Search(width, n_best, penalty, sampling, generator, longest)
-                decoded = self._decode([self._source(rows[number]) for number in numbers], search, device)
-                for number, best in zip(numbers, decoded, strict=True):
-                    found[number] = self._translated(best, cut=len(rows[number]) >= self.model.config.longest)
+                sources = [self._source(rows[number]) for number in numbers]
+                decoded = self._decode(sources, search, device)
+                for number, source, best in zip(numbers, sources, decoded, strict=True):
+                    one = self._translated(best, cut=len(rows[number]) >= self.model.config.longest)
+                    links = self._alignment(source, self._written(best[0])).links() if align else None
+                    found[number] = replace(one, alignment=links)
         return found
 
     def look(self, text: str, translation: str | None = None, *, values: bool = False) -> Record:
@@ -131,9 +128,12 @@ class Translation:
 
     def alignment(self, text: str, translation: str | None = None) -> Alignment:
         """Which tokens of the source each token of the translation looked at, the moment it was chosen."""
-        source, written = self._both(text, translation)
-        weights = np.asarray(self._watched(source, written).mean(kind="cross").weights())
-        return Alignment(labels(self.tokenizer, source), labels(self.target_tokenizer, written), weights)
+        return self._alignment(*self._both(text, translation))
+
+    def _alignment(self, source: list[int], written: list[int]) -> Alignment:
+        weights = torch.as_tensor(self._watched(source, written).mean(kind="cross").weights()).float().cpu().numpy()
+        ended = written[-1] == self.target_tokenizer.last
+        return Alignment(labels(self.tokenizer, source), labels(self.target_tokenizer, written), weights, ended)
 
     def _watched(self, source: list[int], written: list[int], *, values: bool = False) -> Record:
         """The attention of a source that is read and a target that is written, all of it at once."""
@@ -164,7 +164,11 @@ class Translation:
             return source, [*target, last]
         with asked(self.model) as device:
             ((best, *_),) = self._decode([source], _Search(4, 1, GNMT, None, None, None), device)
-        return source, [*best.tokens, *([last] if best.ended else [])]
+        return source, self._written(best)
+
+    def _written(self, found: Decoded) -> list[int]:
+        """What was written, with the end mark where it came to an end."""
+        return [*found.tokens, *([self.target_tokenizer.last] if found.ended else [])]
 
     def _source(self, ids: list[int]) -> list[int]:
         """As much as the model reads, with the end mark."""

@@ -42,8 +42,11 @@ class Evaluation:
         return asdict(self)
 
 
-def evaluate(folder: Path | str, data: DataSettings) -> Evaluation:
-    """The model of a folder, measured on the paths of `data`; what is held out of them plays no part."""
+def evaluate(folder: Path | str, data: DataSettings, *, trained_for: str = "") -> Evaluation:
+    """The model of a folder, measured on the paths of `data`; what is held out of them plays no part.
+
+    trained_for: the task, where somebody knows it: translations and summaries come of the same kind of model.
+    """
     predictor = load(folder)
     task = KINDS[predictor.model.kind]
     wanted = list(JOBS[task].fields)
@@ -52,20 +55,27 @@ def evaluate(folder: Path | str, data: DataSettings) -> Evaluation:
         raise OptionError(f"fields has {', '.join(data.fields)}, and {', '.join(missing)} is needed as well.")
     read = replace(data, form=data.form or TASKS[task]().data.form)
     corpus = corpus_of(data.paths, data.fields or wanted, read)
-    found = MEASURES[task](predictor, corpus)
+    measure = _texts(trained_for) if task == "translation" else MEASURES[task]
+    found = measure(predictor, corpus)
     return replace(found, model=predictor.name, skipped=corpus.skipped.count)
 
 
-def _texts(predictor: Any, examples: Examples) -> Evaluation:
-    """Of translations: BLEU and chrF; of summaries: ROUGE. All are told, for the model does not say which it is."""
-    given, wanted = _asked(
-        examples, lambda some: [one.text for one in predictor([e["source"] for e in some])], "target"
-    )
-    scores = {"BLEU": bleu(given, wanted), "chrF": chrf(given, wanted)}
-    words = rouge(given, wanted)
-    numbers = {name: score.score for name, score in scores.items()}
-    numbers |= {"ROUGE-1": words.one, "ROUGE-2": words.two, "ROUGE-L": words.longest}
-    return Evaluation("", len(given), numbers, {name: score.signature for name, score in scores.items()})
+def _texts(task: str) -> Callable[[Any, Examples], Evaluation]:
+    """Of translations: BLEU and chrF; of summaries: ROUGE; all of them where nobody says which they are."""
+
+    def measure(predictor: Any, examples: Examples) -> Evaluation:
+        def ask(some: list[dict[str, str]]) -> list[str]:
+            return [one.text for one in predictor([example["source"] for example in some])]
+
+        given, wanted = _asked(examples, ask, "target")
+        scores = {} if task == "summarisation" else {"BLEU": bleu(given, wanted), "chrF": chrf(given, wanted)}
+        numbers = {name: score.score for name, score in scores.items()}
+        if task != "translation":
+            words = rouge(given, wanted)
+            numbers |= {"ROUGE-1": words.one, "ROUGE-2": words.two, "ROUGE-L": words.longest}
+        return Evaluation("", len(given), numbers, {name: score.signature for name, score in scores.items()})
+
+    return measure
 
 
 def _labels(predictor: Any, examples: Examples) -> Evaluation:
@@ -131,6 +141,6 @@ KINDS = {
     "regard.LanguageModel": "language-model", "regard.TextEncoder": "masked-language-model",
 }  # fmt: skip
 MEASURES: dict[str, Callable[[Any, Corpus], Evaluation]] = {
-    "translation": _texts, "classification": _labels, "question-answering": _answers,
+    "classification": _labels, "question-answering": _answers,
     "language-model": _losses("language-model"), "masked-language-model": _losses("masked-language-model"),
 }  # fmt: skip

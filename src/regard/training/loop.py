@@ -77,7 +77,8 @@ class Loop:
         It begins where `resume` put it.
         """
         began = self.progress
-        self._tell("begin", {"step": began.step, "steps": self.steps, "folder": str(self.checkpoints.folder.parent)})
+        folder = str(self.checkpoints.folder.parent)
+        self._tell("begin", {"step": began.step, "steps": self.steps, "folder": folder, "goal": self.goal})
         with noted() as signalled:
             started = time.perf_counter()
             self._marked = (started, began.tokens)

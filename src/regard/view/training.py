@@ -23,6 +23,7 @@ class TrainingView:
 
     def __init__(self, console: Console | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._spoke, self._steps = clock, clock(), ""
+        self._goal = "loss"
         self.console = console or Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._trained, self._held_out = Series(), Series()
         self._bar: Progress | None = None
@@ -32,6 +33,7 @@ class TrainingView:
         """The bar; a run that goes on begins where it was."""
         self._spoke = self._clock()
         self._steps = f" of {told['steps']:,}" if told.get("steps") else ""
+        self._goal = told.get("goal", self._goal)
         if told.get("step"):
             self.console.print(Text(f"going on after step {told['step']:,}{self._steps}"), soft_wrap=True)
         if not self.console.is_terminal:
@@ -60,7 +62,7 @@ class TrainingView:
         self._spoke = self._clock()
         if math.isfinite(entry.get("loss", math.nan)):
             self._held_out.add(entry["step"], entry["loss"])
-        self.console.print(evaluation_line(entry), soft_wrap=True)
+        self.console.print(evaluation_line(entry, self._goal), soft_wrap=True)
 
     def end(self, told: Mapping[str, Any]) -> None:
         """The curve, where somebody watches."""
@@ -84,8 +86,8 @@ class TrainingView:
             self._bar = None
 
 
-def evaluation_line(entry: Mapping[str, Any]) -> Text:
-    """Held-out text at one step, in one line."""
+def evaluation_line(entry: Mapping[str, Any], goal: str = "loss") -> Text:
+    """Held-out text at one step, in one line. goal: what is to be best, and told where it is not the loss"""
     line = Text(f"step {entry['step']:,}")
     if "epoch" in entry:
         line.append(f"  epoch {entry['epoch']:g}")
@@ -95,5 +97,5 @@ def evaluation_line(entry: Mapping[str, Any]) -> Text:
         if name not in UNNAMED and isinstance(value, (int, float)):
             line.append(f"  {printable(name)} {value:.4g}")
     if entry.get("best"):
-        line.append("  best", style="bold green")
+        line.append("  best" if goal == "loss" else f"  best {printable(goal)}", style="bold green")
     return line
