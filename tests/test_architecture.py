@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "regard"
 ARRAY_LIBRARIES = {"numpy", "torch", "jax", "cupy"}
 
-SHARED = {"errors", "replacing"}  # everybody's
+SHARED = {"errors", "locking", "replacing"}  # everybody's
 NOT_ROOMS = {*SHARED, "torch.py", "transformers.py", "watching", "record.plot"}
 
 # room: what its files may import of ours, and what of others they must not

@@ -130,6 +130,13 @@ def test_divergence_stops_it(tmp_path):
     assert made.checkpoints.steps()[-1] == EARLY
 
 
+def test_after_an_error_who_was_told_of_the_run_is_told_of_its_end(tmp_path):
+    ends = []
+    with pytest.raises(NotANumber):
+        loop(tmp_path / "run", Ailing(2, float("nan")), reporters=[Silent(end=ends.append)]).run()
+    assert [told["step"] for told in ends] == [3]
+
+
 def test_an_error_ends_the_thread_that_reads_ahead(tmp_path):
     with pytest.raises(NotANumber):
         loop(tmp_path / "run", Ailing(2, float("nan"))).run()

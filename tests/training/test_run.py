@@ -307,7 +307,7 @@ def test_a_model_of_others_is_not_written_over(tmp_path):
 
 def test_a_folder_that_is_a_file_is_told(tmp_path):
     path = labels(tmp_path / "labels.tsv", count=64)
-    with pytest.raises(FileError, match=r"cannot make the folder .*: it is a file"):
+    with pytest.raises(FileError, match=r"cannot make the folder .*: there is a file of that name"):
         train("classification", settings("classification", path), path)
 
 

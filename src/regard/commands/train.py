@@ -29,16 +29,6 @@ class Task(StrEnum):
     summarisation = "summarisation"
 
 
-USE = {
-    Task.translation: 'regard translate "…"',
-    Task.classification: 'regard classify "…"',
-    Task.language_model: 'regard generate "…"',
-    Task.masked_language_model: 'regard fill "… [MASK] …"',
-    Task.question_answering: 'regard answer "…?" --file text.txt',
-    Task.summarisation: "regard summarise --file text.txt",
-}
-
-
 @app.command()
 def train(
     task: Annotated[Task, typer.Argument(metavar="TASK", help="What it is to learn.", show_default=False)], *,
@@ -91,7 +81,7 @@ def train(
         task.value, _found_from_anywhere(settings), folder, pretrained=pretrained, fresh=fresh, minutes=minutes
     )
     if os.environ.get("RANK", "0") == "0":  # of the processes that torchrun started, one speaks
-        _tell(outcome, USE[task])
+        _tell(outcome, task.value)
     if outcome.signalled:
         raise typer.Exit(130)  # or what stands behind && would begin
 
@@ -107,14 +97,15 @@ def _train(task: str, settings: "Settings", out: Path, **options: Any) -> "Outco
         view.stop()
 
 
-def _tell(outcome: "Outcome", use: str) -> None:
+def _tell(outcome: "Outcome", task: str) -> None:
     """Where the model is, and what it is for; and why there is not all that was asked for."""
+    from ..training.card import USES
     from ..view.labels import printable
 
     folder = printable(str(outcome.folder))
     if outcome.stopped:
         print(f"stopped after step {outcome.step:,} of {outcome.steps:,}: {outcome.stopped}; it can go on in {folder}")
-    print(f"trained: {folder}, for {use} --model {folder}")
+    print(f"trained: {folder}, for {USES[task].replace('FOLDER', folder)}")
 
 
 def _options(data: list[str] | None, fields: str | None, held_out: list[str] | None) -> "list[Change]":

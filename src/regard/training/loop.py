@@ -79,17 +79,22 @@ class Loop:
         began = self.progress
         folder = str(self.checkpoints.folder.parent)
         self._tell("begin", {"step": began.step, "steps": self.steps, "folder": folder, "goal": self.goal})
-        with noted() as signalled:
-            started = time.perf_counter()
-            self._marked = (started, began.tokens)
-            with closing(self.feed.after(began.place)) as portions:  # or its thread would outlive an error
-                while not self._finished():
-                    self._step(next(portions))
-                    seconds = began.seconds + time.perf_counter() - started
-                    self.progress = replace(self.progress, seconds=seconds)
-                    self._between(self._asked_to_stop(signalled, seconds - began.seconds))
-        self._tell("end", {"step": self.progress.step, "best": self.progress.best, "stopped": self.stopped})
+        try:
+            with noted() as signalled:
+                self._go_on(signalled)
+        finally:  # after an error too: what led to it is on the curve
+            self._tell("end", {"step": self.progress.step, "best": self.progress.best, "stopped": self.stopped})
         return self.progress
+
+    def _go_on(self, signalled: list[str]) -> None:
+        began, started = self.progress, time.perf_counter()
+        self._marked = (started, began.tokens)
+        with closing(self.feed.after(began.place)) as portions:  # or its thread would outlive an error
+            while not self._finished():
+                self._step(next(portions))
+                seconds = began.seconds + time.perf_counter() - started
+                self.progress = replace(self.progress, seconds=seconds)
+                self._between(self._asked_to_stop(signalled, seconds - began.seconds))
 
     def _step(self, portion: Portion) -> None:
         """One step of learning: forward and back over the parts, then AdamW."""

@@ -1,7 +1,5 @@
 """Examples → the files of a token store, in a stream: what is held is one block of ids, never the corpus."""
 
-import fcntl
-import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,6 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from ...errors import DtypeError, FileError, OptionError
+from ...locking import locked
 from . import told
 from .numbers import ENDS, ENDS_KIND, IDS, Writer, ids_kind
 from .told import Told, limits
@@ -95,22 +94,8 @@ def _row(number: int, example: Mapping[str, Sequence[int]], field: str, vocabula
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """The folder, made if need be, without a finished store and without another process that builds one.
-
-    The lock goes with the process, however it ends, so what a killed one left behind is in nobody's way.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        directory = os.open(folder, os.O_RDONLY)
-    except OSError as error:
-        raise FileError(f"cannot make the folder {folder}: {error.strerror}.") from None
-    try:
-        try:
-            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FileError(f"another process is building a token store in {folder}; wait until it is done.") from None
-        except OSError:
-            pass  # a file system without locks
+    """The folder, made if need be, without a finished store and without another process that builds one."""
+    with locked(folder, busy=f"another process is building a token store in {folder}; wait until it is done."):
         if (folder / told.FILE).exists():
             raise FileError(f"{folder} has a finished token store; open it, or remove the folder to build it again.")
         try:
@@ -119,8 +104,6 @@ def _alone_in(folder: Path) -> Iterator[None]:
             for name in (IDS, ENDS):
                 (folder / name).unlink(missing_ok=True)
             raise
-    finally:
-        os.close(directory)
 
 
 def _check(
