@@ -212,7 +212,9 @@ def our_model(shape: Shape):
         return Translator(TranslatorConfig(
             **common, decoder_depth=shape.depth, norm_first=False, positions="sinusoidal", longest=512
         ))  # fmt: skip
-    return LanguageModel(LanguageModelConfig(**common, activation="gelu", positions="learned", longest=shape.longest))
+    return LanguageModel(LanguageModelConfig(
+        **common, activation="gelu", positions="learned", longest=shape.longest, hidden_dropout=0.0
+    ))  # fmt: skip
 
 
 def run_ours(shape: Shape, store: TokenStore, folder: Path, pace: Pace, options) -> None:

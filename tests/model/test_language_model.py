@@ -100,6 +100,17 @@ def test_saved_and_loaded(tmp_path, options):
     assert torch.equal(again(ids), model(ids))
 
 
+def test_hidden_columns_may_be_dropped_at_a_rate_of_their_own():
+    shape = {"vocabulary": 11, "width": 8, "heads": 2, "depth": 1, "dropout": 0.2}
+    rates = [
+        LanguageModel(LanguageModelConfig(**shape, hidden_dropout=rate)).encoder.blocks[0].feed_forward.dropout
+        for rate in (None, 0.0, 0.5)
+    ]
+    assert rates == [0.2, 0.0, 0.5]
+    with pytest.raises(OptionError, match=r"hidden_dropout is 1\.5"):
+        LanguageModelConfig(**shape, hidden_dropout=1.5)
+
+
 def test_gpt_2_is_a_choice_of_options():
     with torch.device("meta"):  # only its shape is looked at
         model = LanguageModel(

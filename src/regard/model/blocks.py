@@ -34,6 +34,7 @@ class BlockConfig:
     eps: float = 1e-5
     bias: bool = True
     dropout: float = 0.0  # on the weights, on the hidden columns, and on what each part adds to the residual
+    hidden_dropout: float | None = None  # on the hidden columns, where it is to be another
     rotary: Rotary | None = None
 
     def __post_init__(self) -> None:
@@ -46,6 +47,8 @@ class BlockConfig:
         require_name("norm", self.norm, NORMS)
         require_positive("eps", self.eps)
         require_rate("dropout", self.dropout)
+        if self.hidden_dropout is not None:
+            require_rate("hidden_dropout", self.hidden_dropout)
 
     def make_attention(self) -> MultiHeadAttention:
         """Self-attention."""
@@ -63,7 +66,8 @@ class BlockConfig:
 
     def make_feed_forward(self) -> FeedForward:
         """The part that treats each token by itself."""
-        return FeedForward(self.width, self.hidden, activation=self.activation, bias=self.bias, dropout=self.dropout)
+        dropout = self.dropout if self.hidden_dropout is None else self.hidden_dropout
+        return FeedForward(self.width, self.hidden, activation=self.activation, bias=self.bias, dropout=dropout)
 
     def make_norm(self) -> nn.Module:
         """One of the block's norms."""

@@ -25,7 +25,7 @@ from .saved import Saved
 class LanguageModelConfig:
     """The shape of a language model, checked. The default is a modern one.
 
-    GPT-2 is `activation="gelu", norm="layer", bias=True, positions="learned"`.
+    GPT-2 is `activation="gelu", norm="layer", bias=True, positions="learned", hidden_dropout=0.0`.
     """
 
     vocabulary: int  # pieces, special ones and all
@@ -42,6 +42,7 @@ class LanguageModelConfig:
     rotary_base: float = 10000.0
     longest: int = 512  # tokens of a text; what lies beyond was never trained
     dropout: float = 0.1
+    hidden_dropout: float | None = None  # on the hidden columns of the feed-forward part, where it is to be another
     tied: bool = True  # one matrix for tokens that come in and tokens that are guessed
     tokenizer: str = ""  # the hash of the tokenizer that it was trained with
 
@@ -56,7 +57,8 @@ class LanguageModelConfig:
         return BlockConfig(
             width=self.width, heads=self.heads, key_heads=self.key_heads, hidden=self.hidden,
             activation=self.activation, norm=self.norm, norm_first=self.norm_first, bias=self.bias,
-            dropout=self.dropout, rotary=Rotary(base=self.rotary_base) if self.positions == "rotary" else None,
+            dropout=self.dropout, hidden_dropout=self.hidden_dropout,
+            rotary=Rotary(base=self.rotary_base) if self.positions == "rotary" else None,
         )  # fmt: skip
 
 
