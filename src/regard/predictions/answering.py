@@ -15,6 +15,7 @@ from ..model.options import require_count
 from ..record import Record
 from ..record.watching import watch
 from ..text.bpe import Encoded, Tokenizer
+from ..text.overlapping import begins
 from .reading import asked, by_length, labels, padded, require_own, require_texts
 
 __all__ = ["Answer", "Answering", "Spans", "best_spans"]
@@ -121,11 +122,9 @@ class Answering:
                 f"question {number + 1} has {len(asks):,} tokens and {self.name} reads {longest:,} at once, "
                 "the context with them; ask in fewer words."
             )
-        step = room - min(max(self.longest_answer, room // 4), room // 2)
-        for begin in range(0, max(len(context.ids) - room, 0) + step, step):
+        overlap = min(max(self.longest_answer, room // 4), room // 2)
+        for begin in begins(len(context.ids), room, overlap):
             yield _Window(number, [*asks, *context.ids[begin : begin + room], self.tokenizer.last], len(asks), begin)
-            if begin + room >= len(context.ids):
-                return
 
     def _read(self, windows: list[_Window]) -> list[_Found]:
         found: list[_Found] = []

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ...errors import FileError, OptionError
+from ...text.overlapping import begins
 from ..objectives import IGNORED, smoothed
 from .batch import Batch, padded, there
 
@@ -114,7 +115,7 @@ class Answering:
     def _windows(self, asked: Asked, tokenizer: "Tokenizer") -> Iterator[dict[str, list[int]]]:
         head = [tokenizer.first, *asked.question, tokenizer.last]
         room = self.longest - len(head) - 1
-        for begin in range(0, max(len(asked.context) - self.overlap, 1), room - self.overlap):
+        for begin in begins(len(asked.context), room, self.overlap):
             part = asked.context[begin : begin + room]
             span = NOWHERE
             if asked.answer and begin <= asked.answer[0] and asked.answer[1] < begin + len(part):
