@@ -36,6 +36,7 @@ pictures: $(VENV)/.test
 benchmark: $(VENV)/.test
 	$(BIN)/python benchmarks/formula.py
 	$(BIN)/python benchmarks/record.py
+	$(BIN)/python benchmarks/decode.py
 	@# What the page is measured against, without the engines that it would bring.
 	$(PIP) ipython==9.18.1
 	$(PIP) --no-deps bertviz==1.4.1

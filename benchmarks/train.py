@@ -30,7 +30,7 @@ from regard.training.checkpoints import Checkpoints
 from regard.training.engine import Engine
 from regard.training.feeding import Feed, moved
 from regard.training.log import Log
-from regard.training.loop import Loop
+from regard.training.loop import Keeping, Loop
 from regard.training.ranks import Ranks
 from regard.training.settings import TrainingSettings
 from regard.training.tasks import LanguageModelling, Translation
@@ -228,8 +228,8 @@ def run_ours(shape: Shape, store: TokenStore, folder: Path, pace: Pace, options)
         save_every=10**9,
     )  # fmt: skip
     Loop(
-        engine, feed, feed, settings, 10**6, checkpoints=Checkpoints(folder / "checkpoints", ranks), log=Log(folder),
-        identity={}, keep_best=lambda *_: None, reporters=[Watch(pace, shape)],
+        engine, feed, feed, settings, steps=10**6, reporters=[Watch(pace, shape)],
+        keeping=Keeping(Checkpoints(folder / "checkpoints", ranks), Log(folder), {}, lambda *_: None),
     ).run()  # fmt: skip
 
 

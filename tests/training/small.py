@@ -13,7 +13,7 @@ from regard.training.checkpoints import Checkpoints
 from regard.training.engine import Engine
 from regard.training.feeding import Feed
 from regard.training.log import Log, read
-from regard.training.loop import Loop
+from regard.training.loop import Keeping, Loop
 from regard.training.ranks import Ranks
 from regard.training.settings import TrainingSettings
 
@@ -49,9 +49,11 @@ def loop(folder, task=None, *, identity=None, reporters=(), minutes=None, dropou
     kept = []
     made = Loop(
         Engine(model(dropout), task, ALONE, precision=settings.precision, compiled=settings.compile), feed,
-        Feed(text, task.collate, ALONE, seed=settings.seed), settings, settings.steps,
-        checkpoints=Checkpoints(folder / "checkpoints", ALONE, settings.keep), log=Log(folder),
-        identity=identity or {}, keep_best=lambda weights, numbers, progress: kept.append((numbers, progress)),
+        Feed(text, task.collate, ALONE, seed=settings.seed), settings, steps=settings.steps,
+        keeping=Keeping(
+            Checkpoints(folder / "checkpoints", ALONE, settings.keep), Log(folder), identity or {},
+            lambda weights, numbers, progress: kept.append((numbers, progress)),
+        ),
         reporters=reporters, minutes=minutes,
     )  # fmt: skip
     made.kept = kept

@@ -46,22 +46,30 @@ class _Pending:
     numbers: list[np.ndarray] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Keeping:
+    """What a run leaves on the disk."""
+
+    checkpoints: Checkpoints
+    log: Log
+    identity: Mapping[str, Any]  # what the run is of; a checkpoint of another is refused
+    # Called with the weights to use, when held-out text was never told as well.
+    best: Callable[[Mapping[str, Tensor], Numbers, Progress], None]
+
+
 class Loop:
     """Trains a model on what a feed gives, and keeps what it needs to go on.
 
-    identity: what the run is of; a checkpoint of another is refused. keep_best: called with the weights to use when
-    held-out text was never told as well.
+    goal: what is to be best on held-out text, the least loss or the most of what it names. minutes: stop after so many.
     """
 
     def __init__(
-        self, engine: Engine, feed: Feed, held_out: Feed, settings: TrainingSettings, steps: int, *, goal: str = "loss",
-        checkpoints: Checkpoints, log: Log, identity: Mapping[str, Any],
-        keep_best: Callable[[Mapping[str, Tensor], Numbers, Progress], None], reporters: Sequence[Reporter] = (),
-        minutes: float | None = None,
+        self, engine: Engine, feed: Feed, held_out: Feed, settings: TrainingSettings, *, steps: int, keeping: Keeping,
+        goal: str = "loss", reporters: Sequence[Reporter] = (), minutes: float | None = None,
     ) -> None:  # fmt: skip
         self.engine, self.feed, self.held_out, self.settings, self.steps = engine, feed, held_out, settings, steps
-        self.checkpoints, self.log, self.identity, self.goal = checkpoints, log, dict(identity), goal
-        self.keep_best, self.reporters, self.minutes = keep_best, reporters, minutes
+        self.checkpoints, self.log, self.identity = keeping.checkpoints, keeping.log, dict(keeping.identity)
+        self.keep_best, self.goal, self.reporters, self.minutes = keeping.best, goal, reporters, minutes
         self.ranks = engine.ranks
         self.optimiser = Optimiser(
             engine.model, betas=settings.betas, eps=settings.eps, weight_decay=settings.weight_decay, ema=settings.ema

@@ -18,7 +18,7 @@ from .engine import Engine
 from .feeding import Feed
 from .log import FILE as LOG
 from .log import Log, read
-from .loop import ASKED, Loop, Reporter, seed_of
+from .loop import ASKED, Keeping, Loop, Reporter, seed_of
 from .measuring import Numbers
 from .place import alone_in
 from .preparing import Prepared, found, prepare
@@ -111,8 +111,8 @@ class _Run:
         loop = Loop(
             engine,
             Feed(source, job.task.collate, ranks, seed=training.seed, sized=job.sized, accumulate=training.accumulate),
-            Feed(held, job.task.collate, ranks, seed=training.seed), training.counted(steps), steps, goal=job.goal,
-            checkpoints=self.checkpoints, log=Log(self.out), identity=_identity(prepared, model), keep_best=keep,
+            Feed(held, job.task.collate, ranks, seed=training.seed), training.counted(steps), steps=steps,
+            keeping=Keeping(self.checkpoints, Log(self.out), _identity(prepared, model), keep), goal=job.goal,
             reporters=self.reporters, minutes=minutes,
         )  # fmt: skip
         loop.resume()
